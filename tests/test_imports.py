@@ -132,6 +132,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "tsctl": (
         "tsctl", "daemon.paths", "daemon.setting_values", "daemon.settings", "daemon.model_settings", "daemon.marfile",
         "daemon.extension", "daemon.server.extensions", "daemon.tables", "daemon.targets",
+        "handlers.requests.audio",  # `tsctl.Audio`, which handlers import
     ),
     "tsctl.container": (
         "tsctl", "daemon.config", "daemon.core.errors", "daemon.marfile", "daemon.paths", "daemon.tables",

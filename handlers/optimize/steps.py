@@ -362,8 +362,9 @@ class Steps:
         reason = graph.refusal(handler.device)
         if reason:
             raise NotApplied(reason)
-        join, answer = getattr(handler, "join", None), early_answer(handler)
-        capture, normalise = graph.CudaCapture(handler.device), None if join is None else join.normalise
+        capture, answer, normalise = graph.CudaCapture(handler.device), early_answer(handler), None
+        if answer is not None and handler.join is not None:  # a user's own stage may use what is normalised
+            normalise = handler.join.normalise
         graphed = handler.model = graph.Graphed(handler.model, capture, normalise, answer).eval()
         for size in graph.sizes(self.batch_size):
             graphed.capture(partial(self._run, size))

@@ -10,6 +10,7 @@ a tensor on a GPU wait for all of the stream, and a copy each. torch keeps pinne
 on the GPU until what was started on the other stream has read it.
 """
 
+import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -117,13 +118,15 @@ def stream(device: torch.device, way: str) -> torch.cuda.Stream:  # noqa: ARG001
 
 
 _held: deque[tuple[torch.cuda.Event, torch.Tensor]] = deque()  # the oldest first
+_holding = threading.Lock()
 
 
 def _hold(pinned: torch.Tensor, copies: torch.cuda.Stream) -> None:
     """Keep memory until its copy has ended: torch does so for its own, and not for what others have pinned."""
-    while _held and _held[0][0].query():
-        _held.popleft()
-    _held.append((copies.record_event(), pinned))
+    with _holding:
+        while _held and _held[0][0].query():
+            _held.popleft()
+        _held.append((copies.record_event(), pinned))
 
 
 def _on_gpus(value: Any) -> Iterator[torch.Tensor]:

@@ -68,8 +68,8 @@ class Preparation(NamedTuple):
 IMAGENET = Preparation()
 
 
-class Prepared(NamedTuple):
-    """What an archive says of its images.
+class ImageSettings(NamedTuple):
+    """The settings of an archive's images.
 
     Attributes:
         classes: number as a text → name; None where it names none.
@@ -82,12 +82,12 @@ class Prepared(NamedTuple):
 
 
 class _Unknown(NamedTuple):
-    """What a file says of a setting cannot be done; an explicit setting takes its place."""
+    """A value of a file that cannot be had here; an explicit setting takes its place."""
 
     why: str
 
 
-def read_preparation(model_dir: Path, config: Mapping[str, Any]) -> Prepared:
+def read_preparation(model_dir: Path, config: Mapping[str, Any]) -> ImageSettings:
     """Read what an archive says of its images.
 
     Args:
@@ -123,7 +123,7 @@ def read_preparation(model_dir: Path, config: Mapping[str, Any]) -> Prepared:
         places[origin] = None
     parts = [f"images are prepared so: {how.text}"] if values else []
     parts += [f"{len(classes)} class{'es' * (len(classes) != 1)}"] if classes else []
-    return Prepared(how, classes, f"{'; '.join(parts)} ({', '.join(places)})" if parts else "")
+    return ImageSettings(how, classes, f"{'; '.join(parts)} ({', '.join(places)})" if parts else "")
 
 
 def _checked(values: Mapping[str, Any]) -> Preparation:

@@ -97,9 +97,9 @@ def parts_of(body: RequestBody, arguments: Sequence[Argument]) -> dict[str, Part
         if taken and part.all is None:
             return {argument.name: part}
     found = {each.name: parts[each.name] for each in arguments if each.name in parts}
-    name = _whole(parts, arguments)
+    taken_parts, name = len(found), _whole(parts, arguments)
     if name:
-        found.pop(name, None)
+        taken_parts += found.pop(name, None) is None
         found.update(_spread(parts[name], found, arguments))
     for each in arguments:
         given = found.get(each.name)
@@ -111,7 +111,8 @@ def parts_of(body: RequestBody, arguments: Sequence[Argument]) -> dict[str, Part
                 f"`{each.name}`: the request has {len(given.all)} parts of this name, and the parameter takes one;"
                 " send one of them in each request"
             )
-    check_names([each for each in parts if each != name], [each.name for each in arguments])
+    if taken_parts < len(parts):
+        check_names([each for each in parts if each != name], [each.name for each in arguments])
     return found
 
 
@@ -176,11 +177,14 @@ def _spread(whole: Part, given: Mapping[str, Part], arguments: Sequence[Argument
             if name in members:
                 inside = excerpt(repr(members[name]), 100)
                 raise _twice(name, part, f"{inside} as a member of the body")
-        check_names(members, [each.name for each in arguments])
-        lacking = next((each for each in left if each.required and each.name not in members), None)
-        if lacking is not None:
-            raise UnreadablePayload(_lacks(lacking, list(members), arguments))
-        return {each.name: Part(JSON, members[each.name], parsed=True) for each in arguments if each.name in members}
+        made = {each.name: Part(JSON, members[each.name], parsed=True) for each in arguments if each.name in members}
+        if len(made) < len(members):
+            check_names(members, [each.name for each in arguments])
+        if len(made) < len(left):
+            lacking = next((each for each in left if each.required and each.name not in members), None)
+            if lacking is not None:
+                raise UnreadablePayload(_lacks(lacking, list(members), arguments))
+        return made
     if not len(whole.value) and (given or not any(each.required for each in left)):
         return {}  # no body, as of a request with a query
     if members == {} and not alone and not any(each.required for each in left):

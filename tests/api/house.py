@@ -78,6 +78,7 @@ class House:
         flags["max_request_size"] = str(max_body)
         self._server = Server(self._route, HttpLimits(max_body=max_body))
         self.clock, self.exchanges = self._server.clock, self._server.exchanges
+        self.peers: list[Peer] = []  # of the exchanges
         self.registry, self.metrics = Registry(), Metrics()
         self.engine = StubEngine(self.clock)
         logs = ModelLogs(partial(paths.model_log, root), foreground=False)
@@ -171,6 +172,7 @@ class House:
     def send(self, method: str, target: str, body: bytes = b"", *headers: str) -> Peer:
         """Send a request on a new connection; the answer may come later."""
         peer = self._server.connect()
+        self.peers.append(peer)
         lines = [f"{method} {target} HTTP/1.1", "Host: a", f"Content-Length: {len(body)}", *headers, "", ""]
         peer.send("\r\n".join(lines).encode() + body)
         return peer

@@ -8,7 +8,6 @@ import pytest
 from tests.kit.version import StubVersion
 from tsctl.daemon.batching.policies.collector import Facts, may_send_ahead
 from tsctl.daemon.batching.policies.table import make_collector
-from tsctl.daemon.core.errors import QueueFull
 
 
 @pytest.mark.parametrize(
@@ -41,56 +40,6 @@ def pairs(**options: Any) -> StubVersion:
     return StubVersion(**defaults | options)
 
 
-@pytest.mark.parametrize("policy", ["greedy", "fixed", "auto"])
-def test_a_busy_worker_holds_one_full_batch_more(policy: str) -> None:
-    bench = pairs(policy=policy)
-
-    bench.send(*"abcdefg")
-
-    assert bench.batches == ["a b", "c d"]
-    assert bench.dispatcher.reasons == {"full": 1, "ahead": 1}
-    assert len(bench.model.queue) == 3 and bench.dispatcher.running == 4
-
-
-def test_a_worker_that_does_not_read_is_sent_nothing_ahead_until_it_does() -> None:
-    bench = pairs()
-    bench.send(*"ab")
-    [worker] = bench.engine.workers
-    worker.congest(True)
-    bench.send(*"cdef")
-    assert bench.batches == ["a b"] and len(bench.model.queue) == 4
-
-    worker.congest(False)
-    bench.clock.settle()
-
-    assert bench.batches == ["a b", "c d"] and len(bench.model.queue) == 2
-
-
-def test_a_worker_that_answers_and_does_not_read_is_not_idle() -> None:
-    bench = pairs()
-    bench.send(*"ab")
-    [worker] = bench.engine.workers
-    worker.congest(True)
-    bench.send("c")
-    bench.clock.advance(1.0)
-    assert bench.batches == ["a b"] and set(bench.client.answered) == set("ab")
-
-    worker.congest(False)
-    bench.clock.advance(1.0)
-
-    assert bench.batches == ["a b", "c"] and set(bench.client.answered) == set("abc")
-
-
-def test_a_batch_that_is_not_full_waits_for_the_worker() -> None:
-    bench = pairs()
-    bench.send(*"abc")
-    assert bench.batches == ["a b"]
-
-    bench.clock.advance(1.0)
-
-    assert bench.batches == ["a b", "c"]
-
-
 def test_a_busy_worker_is_sent_the_other_half_of_the_clients() -> None:
     bench = pairs(batch_size=8, policy="auto")
     halves = bench.model.traffic.halves
@@ -112,49 +61,6 @@ def test_no_other_policy_splits_the_clients(policy: str) -> None:
     assert bench.model.traffic.halves is None and bench.model.traffic.enough(9, 1) == 2
 
 
-def test_a_batch_that_was_sent_ahead_runs_without_a_pause() -> None:
-    bench = pairs()
-    bench.send(*"abcd")
-
-    bench.clock.advance(1.0)
-    assert set(bench.client.answered) == set("ab")
-    bench.clock.advance(1.0)
-
-    assert set(bench.client.answered) == set("abcd")
-    assert bench.model.pool.idle == 1 and bench.model.pool.granting == 0
-
-
-def test_the_worker_that_is_done_first_gets_the_next_batch() -> None:
-    bench = pairs(workers=2)
-    bench.send(*"ab")
-    bench.clock.advance(0.5)
-    bench.send(*"cd")
-
-    bench.send(*"efgh")
-
-    assert [len(worker.batches) for worker in bench.workers] == [2, 1]
-
-
-def test_nothing_goes_ahead_to_a_worker_that_holds_one_batch_only() -> None:
-    bench = pairs(capacity=1)
-
-    bench.send(*"abcdef")
-
-    assert bench.batches == ["a b"]
-
-
-def test_after_a_death_what_had_started_goes_alone_and_the_rest_as_it_was() -> None:
-    bench = pairs()
-    bench.send(*"abcde")
-
-    bench.workers[0].die()
-    bench.clock.advance(10.0)
-
-    assert bench.batches == ["a b", "c d", "a", "b", "c d", "e"]
-    assert bench.dispatcher.reasons == {"full": 1, "ahead": 2, "retry": 2, "at_once": 1}
-    assert bench.client.statuses == dict.fromkeys("abcde", 200)
-
-
 def test_what_had_not_started_has_waited_all_the_time() -> None:
     bench = pairs()
     began = bench.clock.now()
@@ -164,16 +70,3 @@ def test_what_had_not_started_has_waited_all_the_time() -> None:
     bench.workers[0].die()
 
     assert {job.id: job.queued - began for job in jobs} == {"a": 0.5, "b": 0.5, "c": 0.0, "d": 0.0}
-
-
-def test_what_was_sent_ahead_counts_as_waiting() -> None:
-    bench = pairs(queue_jobs=3)
-    bench.send(*"abc")
-    bench.send(*"de")
-    assert (bench.model.running, bench.model.waiting) == (2, 3)
-
-    with pytest.raises(QueueFull):
-        bench.send("f")
-
-    bench.clock.advance(1.0)
-    assert (bench.model.running, bench.model.waiting) == (2, 1)

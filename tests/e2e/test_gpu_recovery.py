@@ -58,6 +58,8 @@ def test_a_batch_size_that_does_not_fit_is_learnt(idle: Served, tmp_path: Path) 
         statuses = [answer.status for answer in clients.map(lambda _: ask(idle, 300), range(64))]
 
     assert statuses == [200] * 64
+    kinds = [event["kind"] for event in idle.describe("on_card")["tsctl"]["events"]]
+    assert "batch-capped" in kinds, kinds
 
 
 def test_a_worker_that_was_given_a_card_which_torch_cannot_use_fails_its_load(idle: Served, tmp_path: Path) -> None:

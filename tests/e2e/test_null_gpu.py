@@ -84,16 +84,19 @@ def test_the_memory_that_readers_write_to_is_pinned(classifies: OnCards) -> None
     assert classifies["pinned"] >= (1 + SLOTS) * BATCH * PIXELS
 
 
-def test_a_batch_that_is_prepared_otherwise_goes_the_same_way(served: Served, cards: Cards) -> None:
-    config = "resize: 200\ncrop: 192\nmean: [0.5, 0.5, 0.5]\nstd: [0.5, 0.5, 0.5]\n"
-    served.tsctl("register", pack_image_classifier(served, "other", config=config), "--workers", "1")
-    [pid] = worker_pids(served, "other")
-    send_batch(served, "other")
+@pytest.mark.parametrize(("name", "further"), [("other", ""), ("narrow", "optimize: [fast_images, bf16, graph]\n")])
+def test_a_batch_that_is_prepared_otherwise_goes_the_same_way(
+    name: str, further: str, served: Served, cards: Cards
+) -> None:
+    config = f"resize: 200\ncrop: 192\nmean: [0.5, 0.5, 0.5]\nstd: [0.5, 0.5, 0.5]\n{further}"
+    served.tsctl("register", pack_image_classifier(served, name, config=config), "--workers", "1")
+    [pid] = worker_pids(served, name)
+    send_batch(served, name)
 
     with Delta(cards.of(pid)) as done:
-        send_batch(served, "other")
+        send_batch(served, name)
 
-    served.tsctl("unregister", "other")
+    served.tsctl("unregister", name)
     assert (done["to_card_pinned"], done["to_card_bytes"]) == (1, BATCH * 3 * 192 * 192)
     assert (done["replays"], done["launches"]) == (1, 0)
 

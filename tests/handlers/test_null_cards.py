@@ -48,6 +48,18 @@ left = here["card_0"]
 gc.collect()
 torch.cuda.empty_cache()
 found["left"] = left - here["card_0"]
+
+class Mine(ImageClassifier):
+    def inference(self, data, *args, **kwargs):
+        found.setdefault("stage of a user", []).append(str(data.dtype))
+        return super().inference(data, *args, **kwargs)
+
+mine = Mine()
+mine.initialize(context)
+Runtime(EntryPoint(mine, mine.handle), context).optimize(["fast_images", "graph"], folder, 4)
+with Delta(here) as batch:
+    mine.inference(mine.preprocess([{"body": mine.example()}] * 4))
+found["replays"] = batch["replays"]
 print(json.dumps(found), flush=True)
 os._exit(0)
 """
@@ -70,3 +82,8 @@ def test_weights_cross_the_bus_once(seen: dict[str, Any]) -> None:
 def test_a_check_of_optimisations_leaves_no_memory_behind(seen: dict[str, Any]) -> None:
     assert "graph" in seen["applied"], seen["why"]
     assert seen["left"] == 0
+
+
+def test_a_users_own_stage_gets_normalised_images_and_its_model_has_a_graph(seen: dict[str, Any]) -> None:
+    assert {*seen["stage of a user"]} == {"torch.float32"}
+    assert seen["replays"] == 1

@@ -1,6 +1,7 @@
 """A worker's conversation, over a real socketpair and in this process."""
 
 import io
+import json
 import os
 import socket
 import sys
@@ -130,6 +131,27 @@ def test_a_handler_that_sets_its_threads_while_it_loads_keeps_them(
     assert [message.answers[0].body for message in said if isinstance(message, wire.Done)] == [b"3", b"3"]
     [loaded] = [message for message in said if isinstance(message, wire.Loaded)]
     assert loaded.notes == ["the handler has set 3 threads for each operation; its worker's share is 1"]
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments"),
+    [
+        pytest.param("handlers/worker.py", ["mine.py"], id="of a worker"),
+        pytest.param("handlers/template.py", ["mine.py"], id="of a template"),
+        pytest.param("/usr/bin/pytest", ["pytest", "-x"], id="any other program keeps its own"),
+    ],
+)
+def test_a_handler_that_reads_its_arguments_finds_those_of_a_script(
+    program: str, arguments: list[str], model_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(model_dir / "mine.py", "import sys; GIVEN = [*sys.argv]\ndef handle(data, context): return data and [GIVEN]")
+    monkeypatch.setattr(sys, "argv", [program, "-x"])
+
+    _, said = converse([load_of(model_dir), wire.Predict(1, [row(b"")])])
+
+    [done] = [message for message in said if isinstance(message, wire.Done)]
+    first, *others = json.loads(done.answers[0].body)
+    assert [Path(first).name, *others] == arguments
 
 
 def test_a_handler_finds_a_batch_size_that_was_changed(model_dir: Path) -> None:

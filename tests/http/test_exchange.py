@@ -193,6 +193,17 @@ def test_a_small_answer_is_one_piece_with_its_head_and_a_large_one_is_not_copied
     assert pieces == 1 or connection.exchange.buffer[1] is body
 
 
+@pytest.mark.parametrize(("size", "copied"), [(JOINED_BODY, True), (JOINED_BODY + 1, False)])
+def test_a_small_piece_is_one_with_its_length_and_a_large_one_is_not_copied(size: int, copied: bool) -> None:
+    connection, piece = Unwritten(), b"x" * size
+    connection.exchange.start(Response(200))
+
+    connection.exchange.send(piece)
+
+    assert any(each is piece for each in connection.exchange.buffer) is not copied
+    assert b"".join(connection.exchange.buffer).endswith(b"\r\n%x\r\n%b\r\n" % (size, piece))
+
+
 def test_every_answer_has_the_headers_of_its_connection_too() -> None:
     answers: list[Callable[[Exchange], None]] = [
         lambda exchange: exchange.respond(Response(200, b"x")),

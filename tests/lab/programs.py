@@ -182,10 +182,10 @@ MADE = {
         ("for shell in bash zsh fish; do tsctl completion $shell > completions/tsctl.$shell; done",),
     ),
     "transcripts": Program(
-        "what versions, connections, the daemon and commands do, in text files that tests compare (tests/kit/told.py)",
+        "what workers, connections, the daemon and commands do, in text files that tests compare (tests/kit/told.py)",
         (
-            "WRITE_TRANSCRIPTS=1 pytest -q tests/models/test_scenarios.py tests/http/test_conversations.py"
-            ' tests/api/test_conversations.py tests/tsctl/test_transcripts.py "$@"',
+            "WRITE_TRANSCRIPTS=1 pytest -q tests/models/test_scenarios.py tests/workers/test_conversations.py"
+            ' tests/http/test_conversations.py tests/api/test_conversations.py tests/tsctl/test_transcripts.py "$@"',
         ),
     ),
     "digits": Program(

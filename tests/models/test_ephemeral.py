@@ -40,14 +40,6 @@ async def test_it_is_never_in_the_snapshot_and_a_restart_does_not_serve_it(bench
     assert again.names == ["m/1.0"] and again.unpacked == 1
 
 
-async def test_it_is_gone_when_its_owner_unregisters_it(bench: StubDaemon) -> None:
-    await serve(bench, bench.mar())
-
-    await bench.registrar.unregister("m", None, "mine")
-
-    assert bench.names == [] and bench.unpacked == 0
-
-
 async def test_only_an_ephemeral_version_goes_when_its_owners_process_has_ended(bench: StubDaemon) -> None:
     await serve(bench, bench.mar("e"))
     await bench.registrar.register(Registration(url=bench.mar("m"), owner="mine"))

@@ -9,10 +9,8 @@ from tests.kit.archives import model_files, write_files, write_mar
 from tests.kit.daemon import StubDaemon, until
 from tsctl.daemon.core.errors import (
     ArchiveNotFound,
-    Conflict,
     DaemonError,
     InvalidModel,
-    OutOfResources,
     Stopping,
     WorkersFailed,
 )
@@ -34,12 +32,6 @@ async def test_a_registered_model_is_ready_when_the_call_returns(bench: StubDaem
     assert model.state is ModelState.READY and model.pool.ready == 2
     assert (model.source.directory / "handler.py").is_file() and bench.unpacked == 1
     assert bench.engine.workers[0].spec.model_dir == model.source.directory
-
-
-async def test_without_workers_nothing_is_started(bench: StubDaemon) -> None:
-    model = await bench.register(bench.mar(), workers=None)
-
-    assert model.state is ModelState.UNLOADED and bench.engine.workers == []
 
 
 async def test_a_directory_is_served_in_place(bench: StubDaemon) -> None:
@@ -92,13 +84,6 @@ async def test_a_load_that_fails_leaves_nothing_and_tells_the_traceback(bench: S
     assert {worker.state for worker in bench.engine.workers} == {WorkerState.EXITED}
 
 
-async def test_a_load_out_of_memory_is_a_507(bench: StubDaemon) -> None:
-    bench.engine.load_failure = LoadFailure("MemoryError", out_of_memory=True)
-
-    with pytest.raises(OutOfResources):
-        await bench.register(bench.mar())
-
-
 class HalfBroken(StubEngine):
     """Only the first worker cannot load; the others come up in the same turn of the loop."""
 
@@ -132,17 +117,6 @@ async def test_an_asynchronous_failure_stays_listed_and_can_be_replaced(bench: S
     assert (model.source.directory / "handler.py").is_file()
 
 
-async def test_the_same_version_twice_is_a_conflict_and_the_first_goes_on(bench: StubDaemon) -> None:
-    model = await bench.register(bench.mar())
-
-    with pytest.raises(Conflict) as caught:
-        await bench.register(bench.mar())
-
-    assert caught.value.status == 409
-    assert bench.registry.find("m") is model and model.state is ModelState.READY
-    assert (model.source.directory / "handler.py").is_file()
-
-
 async def test_one_archive_under_two_names_is_unpacked_once_and_kept_until_both_are_gone(bench: StubDaemon) -> None:
     one = await bench.register(bench.mar(), model_name="one")
     two = await bench.register(bench.mar(), model_name="two")
@@ -171,14 +145,6 @@ async def test_an_archive_that_a_failed_registration_removed_meanwhile_is_unpack
     monkeypatch.setattr(directories, "unpack", unpack_and_lose)
 
     assert (await bench.register(bench.mar())).state is ModelState.READY
-
-
-async def test_scaling_waits_for_the_workers(bench: StubDaemon) -> None:
-    model = await bench.register(bench.mar())
-
-    await bench.registrar.scale(model, 3, 3, synchronous=True, progress=no_progress)
-
-    assert model.pool.ready == 3
 
 
 async def test_scaling_says_why_a_worker_failed_and_the_others_serve_on(bench: StubDaemon) -> None:

@@ -1,8 +1,10 @@
 """What commands ask of the daemon, and all that they say: each file of tests/tsctl/transcripts is compared whole."""
 
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -22,6 +24,7 @@ def moment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
         patched.chdir(tmp_path / "work")
         patched.setenv("TZ", "UTC")
         patched.setattr(time, "time", lambda: 100.0)
+        patched.setattr(zipfile, "time", SimpleNamespace(time=lambda: 1e9, localtime=time.localtime))  # from 1980 on
         time.tzset()
         yield
     time.tzset()

@@ -301,7 +301,7 @@ def registered(model: ModelVersion) -> dict[str, Any]:
 
         modelName, modelVersion, handler
         batchSize, maxBatchDelay, batching   in force now; milliseconds
-        notes                                sentences for the model's author: the worker's, and on model-config.yaml
+        notes                                sentences for the author, the worker's and those on model-config.yaml
         replaced                             whether the registration replaces a version that was registered
         changed                              the settings that a replacement changed: setting, before, after
         kept                                 the settings that a replacement kept, because they were asked for earlier

@@ -138,7 +138,6 @@ def prepare(model: ModelVersion, request: InferRequest) -> PreparedRequest:
     """
     settings = model.settings
     told = headers_of(request.parameters, model.parameter_headers)
-    wanted = [WantedTensor(each.name, each.binary) for each in request.outputs]
     if settings.inputs:
         check_request(request, settings.inputs, settings.outputs)
     if model.declared is not None:
@@ -149,16 +148,22 @@ def prepare(model: ModelVersion, request: InferRequest) -> PreparedRequest:
             check_datatypes(request, model.declared)
             check_outputs(request, settings.outputs or file_outputs(model.declared))
             heads = [each for each in elements.inputs if each is not None]
-            head = InferHead(request.id, request.parameters, heads, wanted, request.binary)
+            head = InferHead(request.id, request.parameters, heads, _wanted(request), request.binary)
             return PreparedRequest(params, head, answer_of, told)
         return PreparedRequest(params, elements, read, told)
     inputs = [TensorHead(each.name, each.datatype, list(each.shape), each.parameters) for each in request.inputs]
     if settings.inputs:
-        head = InferHead(request.id, request.parameters, inputs, wanted, request.binary)
+        head = InferHead(request.id, request.parameters, inputs, _wanted(request), request.binary)
         return PreparedRequest([Param(each.name, "", each.data) for each in request.inputs], head, answer_of, told)
     body = [described_request(request), *(each.data for each in request.inputs)]
     params = [Param("body", "application/json", each) for each in body]  # one name: a handler sees one body
-    return PreparedRequest(params, ElementHeads([None, *inputs], True, wanted, request.binary), answer_of, told)
+    return PreparedRequest(
+        params, ElementHeads([None, *inputs], True, _wanted(request), request.binary), answer_of, told
+    )
+
+
+def _wanted(request: InferRequest) -> list[WantedTensor]:
+    return [WantedTensor(each.name, each.binary) for each in request.outputs]
 
 
 def answer_of(reply: Reply) -> InferAnswer:

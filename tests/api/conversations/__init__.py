@@ -8,7 +8,9 @@
     + handler {"inputs": [["a", "json"]]}  what the handler of the next workers takes
     + load takes 100                       the loading of the next workers; or `works`, `fails WHY`, `has no memory`
     + batch takes 10                       the next batches; `+ pass 10`: seconds go by
-    + begin POST /predictions/m cat        a request that nobody waits for
+    + begin POST /predictions/m cat        a request that nobody waits for, unless by `> the answer`
+    + stream {"body": "Once"}              a piece of the answer to the latest request; `status`: another than 200
+    + answer 503 {"body": "no"}            the answers of workers, or other fields of a `Reply`
     + stop m, + end 0                      the end of a model, the death of a worker
     + only management                      the address: its routes alone, or those of `predictions`
     + started no, + gate closed            while the listed models are still registered; while no change is let in
@@ -23,12 +25,14 @@ and what is asked. The rest is written by `python -m tests.lab transcripts`:
 """
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.api.house import House
 from tests.http.peer import Answer
+from tsctl.daemon.core.job import Piece, Reply
 from tsctl.daemon.marfile import Packing, write_archive
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
@@ -95,7 +99,14 @@ async def _arrange(house: House, root: Path, verb: str, rest: str) -> None:
             house.clock.advance(float(word))
         case "begin", method:
             target, _, body = value.partition(" ")
-            house.send(method, target, body.encode())
+            house.send(method, target, (body + " {" + more if more else body).strip().encode())
+        case "stream", _:
+            job = [job for worker in house.engine.workers for batch in worker.batches for job in batch.jobs][-1]
+            job.stream(Piece(int(given.get("status", 200)), given["body"].encode("latin-1")))
+        case "answer", status:
+            headers = [(name, each) for name, each in given.pop("headers", [])]
+            reply = Reply(int(status), given.pop("body").encode(), headers=headers, **given)
+            house.engine.answer = lambda job: reply
         case "stop", name:
             house.registry.find(name).stop()
         case "end", _:
@@ -113,6 +124,11 @@ async def _arrange(house: House, root: Path, verb: str, rest: str) -> None:
 
 
 async def _answered(house: House, asked: str) -> list[str]:
+    if asked == "the answer":
+        exchange = house.exchanges[-1]
+        await house.until(lambda: exchange.done)
+        (answer,) = house.peers[-1].answers
+        return _told_of(answer, [])
     method, target, rest = f"{asked} ".split(" ", 2)
     word, *parts = rest.split() or [""]
     body, parts = ("", parts) if word in ("at", "grep") else (rest.strip(), [])
@@ -120,16 +136,29 @@ async def _answered(house: House, asked: str) -> list[str]:
     answer = await house.ask(method, target, body.removeprefix("form ").encode(), *kinds)
     if word == "grep":
         return [f"< {line}" for line in answer.body.decode().splitlines() if line.startswith(parts[0])]
+    return _told_of(answer, parts)
+
+
+def _told_of(answer: Answer, parts: list[str]) -> list[str]:
+    if answer.headers.get("content-type", "").startswith("text/event-stream"):
+        events = answer.body.decode().removesuffix("\n\n").split("\n\n")
+        return [f"< {answer.status} events", *(f"< {_masked(each)}" for each in events)]
     again = answer.headers.get("retry-after")
     return [f"< {answer.status}{f' (retry-after: {again})' * (again is not None)} {_shown(answer, parts)}"]
 
 
 def _shown(answer: Answer, parts: list[str]) -> str:
     if not answer.headers.get("content-type", "").startswith("application/json"):
-        return json.dumps(answer.body.decode("latin-1"))
+        return _masked(json.dumps(answer.body.decode(), ensure_ascii=False))
     document = json.loads(answer.body)
     told = {part: _part(document, part.split(".")) for part in parts}
-    return json.dumps(told if len(told) > 1 else [*told.values(), document][0], ensure_ascii=False)
+    return _masked(json.dumps(told if len(told) > 1 else [*told.values(), document][0], ensure_ascii=False))
+
+
+def _masked(text: str) -> str:
+    """Hide what is another one each time: ids and times of OpenAI's API."""
+    text = re.sub(r"((?:chat)?cmpl-)[0-9a-f-]+", r"\1ID", text)
+    return re.sub(r'(\\?"created\\?": ?)[0-9]+', r"\1NOW", text)
 
 
 def _part(document: Any, path: list[str]) -> Any:
@@ -149,16 +178,16 @@ def _jobs(house: House) -> list[str]:
         name = f"* {worker.spec.model_name}/{worker.spec.model_version}"
         for job in (job for batch in worker.batches for job in batch.jobs):
             params = [(param.name, bytes(param.value).decode()) for param in job.params]
-            params += [each for each in job.headers if each[0] in ("url_path", "explain")]
+            params += [each for each in job.headers if each[0] in ("url_path", "explain", "describe")]
             said.append(f"{name} {', '.join(f'{param} {json.dumps(value)}' for param, value in params)}")
     return said
 
 
 def _state(house: House) -> dict[str, str]:
-    return {f"{model.name}/{model.version}": _told(house, model) for model in house.registry}
+    return {f"{model.name}/{model.version}": _state_of(house, model) for model in house.registry}
 
 
-def _told(house: House, model: ModelVersion) -> str:
+def _state_of(house: House, model: ModelVersion) -> str:
     started = [*map(id, house.engine.workers)]
     ready = " ".join(str(started.index(id(each.worker))) for each in model.pool.slots if each.state is SlotState.UP)
     wanted = f" of {model.pool.wanted}" if model.pool.wanted != model.pool.ready else ""

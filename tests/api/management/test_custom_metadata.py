@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.api.house import House, error
+from tests.api.house import House
 from tests.kit.daemon import NEVER, until
 from tsctl.daemon.api.management.custom_metadata import metadata_of
-from tsctl.daemon.core.errors import NoReadyWorker
 from tsctl.daemon.core.job import Job, JobPhase, Reply
 
 ASK = "/models/m?customized=true"
@@ -54,25 +53,6 @@ def test_the_handlers_answer_becomes_the_metadata(house: House) -> None:
     assert dict(job.headers) == {"Host": "a", "Content-Length": "0", "describe": "True"}  # and no token
 
 
-def test_a_version_is_asked(house: House) -> None:
-    serve(house, "1.0", "2.0")
-
-    _, (described,) = tell(house, "/models/m/2.0?customized=true")
-
-    assert described["customizedMetadata"] == {"classes": 3}
-    assert [worker.spec.model_version for worker in house.engine.workers if worker.batches] == ["2.0"]
-
-
-@pytest.mark.parametrize("target", ["/models/m", "/models/m?customized=false", "/models/m/all?customized=true"])
-def test_nobody_is_asked_unless_one_version_is_meant(house: House, target: str) -> None:
-    serve(house)
-
-    _, (described,) = tell(house, target)
-
-    assert "customizedMetadata" not in described
-    assert jobs(house) == []
-
-
 @pytest.mark.parametrize(
     ("body", "metadata"),
     [
@@ -87,37 +67,6 @@ def test_nobody_is_asked_unless_one_version_is_meant(house: House, target: str) 
 )
 def test_what_an_answer_says(body: bytes, metadata: dict[str, Any] | None) -> None:
     assert metadata_of(body) == metadata
-
-
-def test_a_handler_with_nothing_to_say_leaves_the_key_out(house: House) -> None:
-    house.engine.answer = lambda job: Reply(200, b"")
-    serve(house)
-
-    _, (described,) = tell(house, ASK)
-
-    assert "customizedMetadata" not in described
-
-
-@pytest.mark.parametrize("workers", [0, 1], ids=["there is none", "it is still loading"])
-def test_without_a_worker_the_sentence_is_about_describing(house: House, workers: int) -> None:
-    house.engine.load_time = 100.0
-    serve(house, workers=workers)
-
-    told = tell(house, ASK)
-
-    sentence = 'Model "m" has no worker to serve describe request. Please use scale workers API to add workers.'
-    assert told == error(NoReadyWorker.status, "ServiceUnavailableException", sentence)
-
-
-@pytest.mark.parametrize("status", [503, 500, 507])
-def test_a_handler_that_fails_is_an_error(house: House, status: int) -> None:
-    house.engine.answer = lambda job: Reply(status, b"Prediction failed", error="InternalServerException")
-    serve(house)
-
-    told = tell(house, ASK)
-
-    sentence = "Failed to get customized model matadata. Prediction failed"
-    assert told == error(500, "InternalServerException", sentence)
 
 
 async def test_the_question_goes_before_what_waits_and_alone(house: House) -> None:

@@ -104,7 +104,7 @@ def check_refusals(client, module):
     for call, arguments, word in (
         (client.register_system_shared_memory, ("region", "/region", 16), "shared memory"),
         (client.get_cuda_shared_memory_status, (), "shared memory of GPUs"),
-        (client.get_trace_settings, (), "Triton's traces"),
+        (client.get_trace_settings, (), "Triton's trace settings"),
         (client.get_log_settings, (), "Triton's settings of its log"),
     ):
         message = refused(call, *arguments)

@@ -6,9 +6,9 @@ import pytest
 
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.core.errors import NoReadyWorker, Stopping
+from tsctl.daemon.core.errors import Stopping
 from tsctl.daemon.core.fingerprint import AT_ONCE
-from tsctl.daemon.core.job import Job, JobPhase, Piece, Reply, TimeBudget
+from tsctl.daemon.core.job import Job, JobPhase, Piece, Reply
 from tsctl.daemon.extensions.cache.answers import IN_A_TURN, OVERHEAD, AnswerCache, seconds_of
 from tsctl.daemon.models.request_watcher import RequestFacts
 
@@ -58,75 +58,6 @@ def bench() -> Cached:
     return Cached()
 
 
-def test_an_equal_request_is_answered_from_the_cache_at_once(bench: Cached) -> None:
-    bench.ask("first")
-
-    bench.after(3.0, "second")
-
-    assert bench.sent == ["first"]
-    reply = bench.client.reply("second")
-    assert (reply.status, reply.body, list(reply.headers)) == (200, b"answer to a", [("Age", "2")])
-    assert bench.counted == (1, 0, 1)
-    assert bench.metrics.named.requests == 2 and bench.metrics.codes[200] == 2
-
-
-@pytest.mark.parametrize("body", [b"a", LARGE], ids=["hashed at once", "hashed in a thread"])
-def test_equal_requests_that_come_while_one_runs_wait_for_its_answer(body: bytes, bench: Cached) -> None:
-    for name in ("first", "second", "third"):
-        bench.ask(name, body)
-    bench.clock.advance(5.0)
-
-    assert bench.sent == ["first"]
-    assert {bench.client.reply(name).body for name in ("first", "second", "third")} == {b"answer to " + body[:10]}
-    assert bench.counted == (0, 2, 1)
-
-
-# The words of a scenario: what they add to a request with the body "a".
-SAID: dict[str, dict[str, Any]] = {
-    "b": {"body": b"b"},
-    "user": {"headers": [("X-User", "me")]},
-    "baggage": {"headers": [("baggage", "userId=bob")]},
-    "traced": {"headers": [("x-request-id", "7"), ("traceparent", "00-1")]},
-    "no-store": {"headers": [("Cache-Control", "no-store")]},
-    "no-cache": {"headers": [("Cache-Control", "max-age=0, no-cache")]},
-    "low": {"low_priority": True},
-}
-LIMITS = ("x-request-deadline-ms", "clientTimeoutInMills")
-
-
-@pytest.mark.parametrize(
-    ("settings", "scenario", "sent", "counted"),
-    [
-        pytest.param({}, "1 2:b 3:user 4:baggage 5:traced", "1 2 3 4", (0, 1, 4), id="other requests run"),
-        pytest.param({"seconds": 5.0}, "1 +5.9 2 +0.1 3", "1 3", (1, 0, 2), id="an answer is given for its time"),
-        pytest.param({}, "1:no-store +2 2 +2 3:no-store", "1 2 3", (0, 0, 1), id="no-store"),
-        pytest.param({"seconds": 5.0}, "1 +4 2:no-cache +2 3", "1 2", (1, 0, 2), id="no-cache renews the answer"),
-        pytest.param({}, f"1 2:{LIMITS[0]} +5 3:{LIMITS[0]}", "1 2", (1, 0, 2), id="a deadline waits for no other"),
-        pytest.param({}, f"1:{LIMITS[1]} 2:{LIMITS[1]}", "1", (0, 1, 1), id="the model's own limit hinders nobody"),
-        pytest.param({"queue_timeout": 3.0}, "1 2", "1 2", (0, 0, 2), id="nor does anybody where waiting has a limit"),
-        pytest.param({"queue_jobs": 2}, "1 2 3 4", "1 4", (0, 2, 2), id="no more wait than may in the queue"),
-        pytest.param({}, "1:b 2:low 3", "1 3 2", (0, 0, 3), id="normal priority waits for none of low priority"),
-        pytest.param({"most": OVERHEAD}, "1 2", "1", (0, 1, 1), id="an answer larger than the cache is shared alone"),
-    ],
-)
-def test_which_requests_run(settings: dict[str, Any], scenario: str, sent: str, counted: tuple[int, int, int]) -> None:
-    bench = Cached(**settings)
-
-    for step in scenario.split():
-        name, _, word = step.partition(":")
-        if name.startswith("+"):
-            bench.clock.advance(float(name))
-        else:
-            limit = {"budget": TimeBudget(30.0, bench.clock.now(), word)} if word in LIMITS else {}
-            bench.ask(name, **SAID.get(word, limit))
-    bench.clock.advance(10.0)
-
-    assert (" ".join(bench.sent), bench.counted) == (sent, counted)
-    assert set(bench.client.statuses.values()) == {200} and bench.model.idle
-    kept = 0 if "most" in settings else len(bench.cache)
-    assert bench.cache.bytes == kept * (OVERHEAD + len(b"answer to a"))
-
-
 def test_tensors_that_differ_in_their_head_are_other_requests(bench: Cached) -> None:
     for name, head in (("first", ["FP32"]), ("second", ["INT32"]), ("third", ["FP32"])):
         job = bench.client.job(name, b"a")
@@ -135,28 +66,6 @@ def test_tensors_that_differ_in_their_head_are_other_requests(bench: Cached) -> 
         bench.clock.advance(2.0)
 
     assert bench.sent == ["first", "second"]
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        pytest.param(Reply(400, b"no"), id="an error of the client"),
-        pytest.param(Reply(200, b"no", error="E"), id="an error"),
-        pytest.param(Reply(503, b"no"), id="a failure"),
-        pytest.param(Reply(200, b"a", headers=[("Cache-Control", "No-Store")]), id="what must not be stored"),
-    ],
-)
-def test_what_is_no_answer_to_give_again_is_not_kept_and_those_that_wait_run_themselves(
-    reply: Reply, bench: Cached
-) -> None:
-    bench.engine.answer = lambda job: reply
-
-    for name in ("first", "second", "third"):
-        bench.ask(name)
-    bench.clock.advance(10.0)
-
-    assert bench.sent == ["first", "second", "third"]
-    assert (len(bench.cache), bench.counted) == (0, (0, 0, 3))
 
 
 def test_a_new_answer_is_kept_though_an_older_request_ends_after_it() -> None:
@@ -183,19 +92,6 @@ def test_a_streamed_answer_is_not_kept_and_those_that_wait_run_themselves(bench:
     assert bench.sent == ["first", "second"]
     assert bench.client.reply("second").body == b"answer to a"
     assert bench.counted == (0, 0, 2)
-
-
-def test_where_the_request_that_runs_is_left_by_its_client_another_one_runs() -> None:
-    bench = Cached(capacity=1)
-    first = bench.ask("first")
-    bench.ask("second")
-    bench.ask("third")
-
-    bench.model.abandon(first)
-    bench.clock.advance(5.0)
-
-    assert bench.sent == ["first", "second"]
-    assert bench.client.statuses == {"second": 200, "third": 200}
 
 
 @pytest.mark.parametrize("body", [b"a", LARGE], ids=["for an equal one", "for its digest"])
@@ -230,18 +126,6 @@ def test_what_waits_was_accepted_and_is_answered_though_the_version_stops(body: 
     assert bench.model.idle
     with pytest.raises(Stopping):
         bench.ask("third", body)
-
-
-def test_what_waits_is_refused_when_the_version_goes_away(bench: Cached) -> None:
-    bench.ask("first")
-    bench.ask("second")
-
-    bench.model.stop()
-    bench.model.refuse_waiting()
-    bench.clock.advance(5.0)
-
-    assert bench.client.statuses == {"first": 200, "second": 503}
-    assert (bench.cache._waiting, bench.model.idle) == (0, True)
 
 
 def test_a_client_that_leaves_while_others_are_answered_is_forgotten(bench: Cached) -> None:
@@ -336,16 +220,6 @@ def test_what_no_worker_ran_says_nothing_of_how_fast_they_are(bench: Cached) -> 
 
     assert sum(bench.metrics.fine.counts) == 1
     assert bench.metrics.named.requests + bench.metrics.unnamed.requests == 2
-
-
-def test_a_version_without_workers_answers_nothing(bench: Cached) -> None:
-    bench.ask("first")
-    bench.clock.advance(2.0)
-    bench.model.scale(0, 0)
-    bench.clock.advance(2.0)
-
-    with pytest.raises(NoReadyWorker):
-        bench.ask("second")
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,6 @@ from tsctl.daemon.extensions.grouping.grouping import LengthGrouping
 from tsctl.daemon.extensions.grouping.service import GroupingService
 from tsctl.extensions.grouping import COMMAND_LINE
 
-SHORT, LONG = b"-" * 100, b"-" * 900
-
 
 def padding(jobs: Sequence[Job]) -> float:
     """Return the seconds of a batch that is padded to its longest job."""
@@ -38,93 +36,12 @@ def version(**settings: object) -> StubVersion:
     return bench
 
 
-def waiting_behind_a_batch(bench: StubVersion) -> None:
-    """Let four requests wait for a busy worker: short and long ones in turn."""
-    bench.ask("busy", SHORT)
-    for name, body in [("a", SHORT), ("B", LONG), ("c", SHORT), ("D", LONG)]:
-        bench.submit(name, body)
-
-
-def test_requests_of_similar_lengths_travel_together() -> None:
-    bench = version()
-    waiting_behind_a_batch(bench)
-
-    bench.clock.advance(1.0)
-
-    assert bench.batches == ["busy", "a c", "B D"]
-
-
-def test_without_the_setting_requests_go_by_age() -> None:
-    bench = version(group_by_length=False)
-    waiting_behind_a_batch(bench)
-
-    bench.clock.advance(1.0)
-
-    assert bench.batches == ["busy", "a B", "c D"]
-    assert bench.model.traffic.padded is None
-
-
 def test_a_change_of_another_setting_forgets_nothing() -> None:
     bench = version()
     known = bench.model.traffic.padded
     bench.model.change(bench.model.settings.changed({"max_delay": 0.2}, "a test"))
 
     assert known is not None and bench.model.traffic.padded is known
-
-
-def test_a_request_without_time_to_spare_is_not_overtaken() -> None:
-    bench = version()
-    bench.ask("busy", SHORT)
-    for name, body, seconds in [("a", SHORT, 5.0), ("B", LONG, 0.24), ("c", SHORT, 5.0), ("D", LONG, 5.0)]:
-        bench.submit(name, body, seconds=seconds)
-
-    bench.clock.advance(1.0)
-
-    assert bench.batches[:2] == ["busy", "a B"]
-    assert not bench.dispatcher.expired
-
-
-def test_low_priority_does_not_go_before_others() -> None:
-    bench = version(batch_size=3)
-    bench.ask("busy", SHORT)
-    for name, body, low in [("a", SHORT, False), ("low", SHORT, True), ("B", LONG, False), ("C", LONG, False)]:
-        bench.submit(name, body, low_priority=low)
-
-    bench.clock.advance(1.0)
-
-    assert bench.batches == ["busy", "a", "B C", "low"]
-
-
-def test_low_priority_fills_up_a_batch_by_age() -> None:
-    bench = version()
-    bench.ask("busy", SHORT)
-    for name, body, low in [("a", SHORT, False), ("B", LONG, True), ("c", SHORT, True)]:
-        bench.submit(name, body, low_priority=low)
-
-    bench.clock.advance(1.0)
-
-    assert bench.sent == ["busy", "a", "B", "c"]
-
-
-def test_a_client_that_left_is_in_no_batch() -> None:
-    bench = version()
-    waiting_behind_a_batch(bench)
-    gone = bench.submit("e", SHORT)
-    bench.dispatcher.abandon(gone)
-
-    bench.clock.advance(1.0)
-
-    assert bench.batches == ["busy", "a c", "B D"]
-
-
-def test_requests_whose_worker_died_run_alone_and_first() -> None:
-    bench = version()
-    waiting_behind_a_batch(bench)
-    bench.up(2)
-    bench.workers[-1].die()
-    bench.clock.advance(1.0)
-
-    assert bench.batches == ["busy", "a c", "a", "c", "B D"]
 
 
 @pytest.mark.parametrize("mode", ["continuous", "asynchronous"])

@@ -379,7 +379,7 @@ async def test_a_generator_is_decoupled_and_no_whole_call_runs_it(tmp_path: Path
     [
         ("SystemSharedMemoryRegister", "shared memory: send tensors in the request"),
         ("CudaSharedMemoryStatus", "shared memory of GPUs"),
-        ("TraceSetting", "Triton's traces"),
+        ("TraceSetting", "Triton's trace settings"),
         ("LogSettings", "Triton's settings of its log"),
     ],
 )

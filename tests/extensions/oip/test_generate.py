@@ -205,7 +205,8 @@ async def test_a_handler_that_raises_is_500(tmp_path: Path) -> None:
     ("path", "named"),
     [
         ("systemsharedmemory/status", "shared memory"), ("cudasharedmemory/region/a/register", "shared memory of GPUs"),
-        ("trace/setting", "Triton's traces"), ("models/m/trace/setting", "Triton's traces"), ("logging", "its log"),
+        ("trace/setting", "Triton's trace settings"), ("models/m/trace/setting", "Triton's trace settings"),
+        ("logging", "its log"),
     ],
 )  # fmt: skip
 async def test_tritons_other_extensions_are_refused_by_name(tmp_path: Path, path: str, named: str) -> None:

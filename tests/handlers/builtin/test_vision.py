@@ -14,8 +14,10 @@ from torchvision.transforms.functional import to_tensor
 from tests.handlers.samples import context_of, write
 from tsctl.handlers.builtin.base import BaseHandler, PreparedRow
 from tsctl.handlers.builtin.vision import VisionHandler
+from tsctl.handlers.requests.early_answers import WholeCalls
 from tsctl.handlers.requests.images import as_rgb, decode_image
 from tsctl.handlers.sdk.errors import UnreadablePayload
+from tsctl.handlers.sdk.plain_model import PlainModel, with_plain_model
 
 ORIENTATION, X_RESOLUTION = 0x0112, 0x011A
 
@@ -271,6 +273,32 @@ def test_preprocess_stacks_prepared_and_other_rows() -> None:
 
     assert tensor.shape == (3, 1, 2, 3)
     assert len(handler.modes) == 2
+
+
+class Whole(torch.nn.Module, WholeCalls):
+    """Takes pixels, as a model whose graph normalises them."""
+
+    takes_pixels = True
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return images
+
+
+def test_a_model_that_normalises_pixels_gets_them_and_an_explanation_does_not() -> None:
+    handler, asked = Plain(), list[bool]()
+
+    def join(rows: list[torch.Tensor], *, as_pixels: bool) -> torch.Tensor:
+        asked.append(as_pixels)
+        return torch.stack(rows)
+
+    handler.join, handler.model = join, Whole()
+    handler.plain = PlainModel(torch.nn.Identity)
+
+    handler.preprocess([{"body": encoded(upright())}])
+    with with_plain_model(handler):
+        handler.preprocess([{"body": encoded(upright())}])
+
+    assert asked == [True, False]
 
 
 def test_prepare_leaves_a_subclass_with_its_own_preprocess_alone() -> None:

@@ -69,6 +69,17 @@ def test_it_takes_and_gives_float32() -> None:
     assert (output["out"].dtype, output["best"].dtype, output["name"]) == (torch.float32, torch.int64, "x")
 
 
+def test_weights_are_cast_when_it_is_made_and_not_at_a_call() -> None:
+    narrow = Bfloat16(nn.Linear(3, 2))
+    weight = narrow.narrow.get_parameter("weight")
+    before = weight.data_ptr()
+
+    narrow(torch.ones(1, 3))
+
+    same = narrow.narrow.get_parameter("weight") is weight
+    assert (weight.dtype, weight.data_ptr(), same) == (torch.bfloat16, before, True)
+
+
 def test_its_other_members_are_the_models_own() -> None:
     narrow = Bfloat16(Mixed())
 

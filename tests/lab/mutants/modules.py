@@ -77,6 +77,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "end: if self.size < self._most → if True": "to cut a place to its length changes nothing",
     },
     "tsctl.daemon.http.parsing.parser": {
+        "feed: elif self.state == BODY and self.body.count + len(data) <= self.body.length:: self.state == BODY"
+        " → self.state != BODY": "what is a part of a body alone is taken apart, to the same end",
         '_take_known: self._request = known.request_with(digits, b"", body.began, 0.0): 0.0 → 1.0': (
             "it is set when the request is complete"
         ),

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from PIL import Image
@@ -55,6 +56,14 @@ class RealModel:
 
 def image(body: bytes) -> Image.Image:
     return Image.open(io.BytesIO(body))
+
+
+def sound(body: bytes) -> Any:
+    """Return a recording as soundfile reads it, in the form of `tsctl.Audio`."""
+    import soundfile
+
+    samples, rate = soundfile.read(io.BytesIO(body), dtype="float32")
+    return SimpleNamespace(samples=samples, rate=rate)
 
 
 def load(file: Path) -> Any:
@@ -195,12 +204,12 @@ MODELS: dict[str, RealModel] = {
         lambda body: json.loads(json.loads(body)["outputs"][0]["data"][0]),
     ),
     "streams": RealModel(_SILERO, "MIT", compare=compare_streams),
-    "clips": with_file("clips", _SILERO, "MIT", inputs.clips, lists=False),
+    "clips": with_file("clips", _SILERO, "MIT", inputs.clips, sound, lists=False),
     "pitch": with_file(
-        "pitch", Packages(("librosa", "resampy"), ("torchaudio", "torchcrepe")), "MIT", inputs.moments
+        "pitch", Packages(("librosa", "resampy"), ("torchaudio", "torchcrepe")), "MIT", inputs.moments, sound
     ),
     "speakers": with_file(
-        "speakers", Packages(("librosa", "webrtcvad-wheels"), ("Resemblyzer",)), "Apache-2.0", inputs.clips
+        "speakers", Packages(("librosa", "webrtcvad-wheels"), ("Resemblyzer",)), "Apache-2.0", inputs.clips, sound
     ),
     "faces": with_file(
         "faces", Packages(("scikit-image",), ("facenet-pytorch",)), "MIT", inputs.photographs, image, lists=False

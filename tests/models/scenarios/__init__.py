@@ -8,11 +8,13 @@
     > a without a turn               and nothing happens yet
     + pass 1.5                       seconds
     + dies 0 {"retry": false}        a worker: `dies`, `crashes`, `hangs`; by its number among all that were started
+    + congested 0, + reads 0         a worker does not read what it is sent, and does
     + leaves a                       the client of a request
     + scale 1 2, + up 2              the number of workers; `+ set {"max_delay": 1.0}`: settings
     + stop, + retry, + refuse all    what operators do; `+ drain 30`, `+ kill`: its workers
     + load takes 2                   or `works`, `fails WHY`, `failed once WHY`: of the workers that start from now on
     + batch takes 2                  or `its size`, in seconds
+    + answer 503 {"body": "no"}      of the handler, or other fields of a `Reply`
     + learn 2                        batches of one come back, so that their time is known
 
 The rest is written by `python -m tests.lab transcripts`: what is different since the line before.
@@ -20,11 +22,12 @@ The rest is written by `python -m tests.lab transcripts`: what is different sinc
     = worker 0: a b (full)           a batch, and why it was sent
     < a 503 after 1: …               an answer; of an error with its text
     = loading: STARTING UP           the state of the version, and of its workers' places
-    ! worker-exited error …          an event
+    ! worker-exited error of a: …    an event, and its requests
 """
 
 import importlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from tests.kit.version import StubVersion
@@ -53,6 +56,10 @@ def _again(seconds: int | None) -> str:
     return "" if seconds is None else f" (again in {seconds} s)"
 
 
+def _of(requests: Sequence[str]) -> str:
+    return f" of {' '.join(requests)}" if requests else ""
+
+
 class _Scenario:
     """A version, and what has been told of it."""
 
@@ -63,7 +70,7 @@ class _Scenario:
         self.bench: StubVersion = made(**settings)
         self._jobs: dict[str, Job] = {}
         self._told: list[str] = []
-        self._batches, self._replies, self._state, self._events = 0, 0, "", 0
+        self._batches, self._replies, self._state, self._events, self._more = 0, 0, "", 0, ""
         self.news()
 
     def ask(self, text: str) -> None:
@@ -92,6 +99,8 @@ class _Scenario:
                 (worker.die if verb == "dies" else worker.crash)(**given)
             case ["hangs", _]:
                 bench.workers[int(numbers[0])].hang(Reply(500, b"it is late"), **given)
+            case ["congested" | "reads", _]:
+                bench.workers[int(numbers[0])].congest(verb == "congested")
             case ["leaves", name]:
                 bench.model.abandon(self._jobs[name])
             case ["scale", _]:
@@ -118,6 +127,10 @@ class _Scenario:
                 bench.engine.load_failure = LoadFailure(" ".join(rest[2:]), permanent=False)
             case ["load", _]:
                 bench.engine.load_failure = LoadFailure(" ".join(rest[1:]))
+            case ["answer", status]:
+                headers = [(name, each) for name, each in given.pop("headers", [])]
+                reply = Reply(int(status), given.pop("body").encode(), headers=headers, **given)
+                bench.engine.answer = lambda job: reply
             case ["batch", _]:
                 bench.engine.batch_time = (lambda size: numbers[0]) if numbers else float
             case ["learn", _]:
@@ -140,15 +153,19 @@ class _Scenario:
             told.append(f"= worker {number}: {' '.join(job.id for job in batch.jobs)} ({batch.reason})")
         self._batches = len(sent)
         for name, reply in bench.client.replies[self._replies :]:
-            text = f": {reply.body.decode()}" if reply.status != 200 else ""
+            text = "".join(f"; {header}: {value}" for header, value in reply.headers)
+            body = reply.body.decode() if reply.status != 200 or len(reply.body) < 60 else f"{len(reply.body)} bytes"
+            text += f": {body}".replace("\n", "\\n") if body else ""
             told.append(f"< {name} {reply.status} after {bench.client.took[name]:.4g}{_again(reply.retry_after)}{text}")
         self._replies = len(bench.client.replies)
+        before, self._more = self._more, str(getattr(bench, "told", ""))
+        told += [f"= {self._more}"] * (before != self._more)
         states = " ".join(slot.state.name for slot in bench.model.pool.slots) or "no workers"
         if failure := bench.model.pool.failure:
             states += f", {failure.error}"
         before, self._state = self._state, f"= {bench.model.word}: {states}"
         told += [self._state] * (before != self._state)
         events = [each for each in bench.model.reports.latest() if each.sequence > self._events]
-        told += [f"! {each.kind} {each.level}: {each.text}" for each in events]
+        told += [f"! {each.kind} {each.level}{_of(each.requests)}: {each.text}" for each in events]
         self._events = max([self._events, *(each.sequence for each in events)])
         return told

@@ -9,17 +9,21 @@
     $ tsctl describe net                         the command; the rest is written
     > GET /models/net (TYPE) "BODY"              what it asked of the daemon
     | …                                          what it wrote to stdout, and with `!` to stderr; `= 2`: its exit code
+    * net.mar: FILES: MODEL                      an archive that it has made, and what its manifest says
 """
 
 import json
 import shlex
 import sys
+import tarfile
+import zipfile
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
 
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon, Request
+from tsctl.daemon.marfile import MANIFEST
 
 HERE = Path(__file__).parent
 
@@ -27,20 +31,24 @@ HERE = Path(__file__).parent
 def play(lines: list[str], daemon: FakeDaemon, folder: Path, invoke: Invoke) -> list[str]:
     """Run the commands in a folder, and return the lines as they would have to be."""
     made: list[str] = []
-
     for line in lines:
         match line[:1]:
             case "+":
                 name, _, text = line[2:].partition(" ")
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_text(text.replace("\\n", "\n"))
             case "<":
                 _answer(daemon, line[2:])
             case "$":
                 words, before = shlex.split(line[2:].replace("FOLDER", str(folder)))[1:], len(daemon.requests)
+                archives = _archives(folder)
                 result = invoke(*words)
+                if isinstance(result.exception, Exception):
+                    raise result.exception
                 told = [line, *(f"> {_shown(request)}" for request in daemon.requests[before:])]
                 told += [f"| {each}".rstrip() for each in result.stdout.splitlines()]
                 told += [f"! {each}".rstrip() for each in result.stderr.splitlines()]
+                told += [each for each in _archives(folder) if each not in archives]
                 told += [f"= {result.exit_code}"] * bool(result.exit_code)
                 made += [each.replace(str(folder), "FOLDER").replace(sys.executable, "PYTHON") for each in told]
                 continue
@@ -48,6 +56,20 @@ def play(lines: list[str], daemon: FakeDaemon, folder: Path, invoke: Invoke) -> 
                 continue
         made.append(line)
     return made
+
+
+def _archives(folder: Path) -> list[str]:
+    """Return a line for each archive below a folder: the files in it, and what its manifest says of the model."""
+    found = []
+    for file in sorted(file for file in folder.rglob("*.*") if file.suffix in (".mar", ".gz")):
+        if zipfile.is_zipfile(file):
+            with zipfile.ZipFile(file) as archive:
+                names, manifest = sorted(archive.namelist()), json.loads(archive.read(MANIFEST))
+            model = json.dumps({"runtime": manifest["runtime"], **manifest["model"]})
+            found.append(f"* {file.relative_to(folder)}: {' '.join(names)}: {model}")
+        elif tarfile.is_tarfile(file):
+            found.append(f"* {file.relative_to(folder)}, in tar's format")
+    return found
 
 
 def loaded(name: str) -> dict[str, Any]:

@@ -1,17 +1,13 @@
 """torchcrepe: the pitch of each hundredth of a second, in steps of 20 cents. A batch's frames share one pass."""
 
-import io
-
-import soundfile
 import torch
 import torchcrepe
 
+from tsctl import Audio
 
-def predict(recordings: list[bytes]) -> list[list[int]]:
-    frames = []
-    for recording in recordings:
-        sound, rate = soundfile.read(io.BytesIO(recording), dtype="float32")
-        frames.append(next(torchcrepe.preprocess(torch.from_numpy(sound)[None], rate)))
+
+def predict(recordings: list[Audio]) -> list[list[int]]:
+    frames = [next(torchcrepe.preprocess(torch.from_numpy(each.samples)[None], each.rate)) for each in recordings]
     with torch.inference_mode():
         found = torchcrepe.infer(torch.cat(frames)).split([len(each) for each in frames])
         # The steps, and not the frequencies, which `decode` moves by chance.
