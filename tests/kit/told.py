@@ -6,6 +6,7 @@ transcripts`. The packages that play them say what their lines mean.
 
 import os
 from collections.abc import Iterable, Iterator
+from difflib import unified_diff
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ class Told(NamedTuple):
     def compare(self, made: list[str]) -> None:
         """Fail unless these are its lines; or put them into the file."""
         if not WRITES:
-            assert made == self.lines
+            assert made == self.lines, "\n".join(unified_diff(self.lines, made, lineterm="", n=9))
             return
         before, after = ("\n".join([f"## {self.title}", *lines, ""]) for lines in (self.lines, made))
         self.file.write_text(self.file.read_text().replace(before, after, 1))

@@ -183,10 +183,7 @@ MADE = {
     ),
     "transcripts": Program(
         "what workers, connections, the daemon and commands do, in text files that tests compare (tests/kit/told.py)",
-        (
-            "WRITE_TRANSCRIPTS=1 pytest -q tests/models/test_scenarios.py tests/workers/test_conversations.py"
-            ' tests/http/test_conversations.py tests/api/test_conversations.py tests/tsctl/test_transcripts.py "$@"',
-        ),
+        ("WRITE_TRANSCRIPTS=1 pytest -q $(grep -rl --include='test_*.py' told_in tests) \"$@\"",),
     ),
     "digits": Program(
         "trains the network of `tsctl demo` anew: tsctl/showcase/served/weights.pt",

@@ -32,7 +32,7 @@ from typing import Any
 
 from tests.api.house import House
 from tests.http.peer import Answer
-from tsctl.daemon.core.job import Piece, Reply
+from tsctl.daemon.core.job import Job, Piece, Reply
 from tsctl.daemon.marfile import Packing, write_archive
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
@@ -53,16 +53,16 @@ async def play(lines: list[str], root: Path) -> list[str]:
     """Ask again, with files in an empty directory, and return the lines as they would have to be."""
     made: list[str] = []
     first = lines[0] if lines[0].startswith("+ house ") else "+ house {}"
-    house, state = House(root, **json.loads(first[8:])), dict[str, str]()
+    house, state, seen = House(root, **json.loads(first[8:])), dict[str, str](), list[Job]()
     for line in lines:
         if line.startswith("+ "):
             made.append(line)
             await _arrange(house, root, *line[2:].split(" ", 1))
             state = _state(house)
+            made += _jobs(house, seen)
         elif line.startswith("> "):
-            given = len(_jobs(house))
             made += [line, *await _answered(house, line[2:].replace("FOLDER", str(root)))]
-            made += _jobs(house)[given:]
+            made += _jobs(house, seen)
             before, state = state, _state(house)
             made += [f"= {name} {told}" for name, told in state.items() if before.get(name) != told]
             made += [f"= {name} is gone" for name in before if name not in state]
@@ -171,12 +171,13 @@ def _part(document: Any, path: list[str]) -> Any:
     return _part(document[path[0]], path[1:]) if path[0] in document else "is not there"
 
 
-def _jobs(house: House) -> list[str]:
-    """Return what workers were given, each worker's requests together."""
+def _jobs(house: House, seen: list[Job]) -> list[str]:
+    """Return what workers were given since the last call, each worker's requests together."""
     said = []
     for worker in house.engine.workers:
         name = f"* {worker.spec.model_name}/{worker.spec.model_version}"
-        for job in (job for batch in worker.batches for job in batch.jobs):
+        for job in (job for batch in worker.batches for job in batch.jobs if job not in seen):
+            seen.append(job)
             params = [(param.name, bytes(param.value).decode()) for param in job.params]
             params += [each for each in job.headers if each[0] in ("url_path", "explain", "describe")]
             said.append(f"{name} {', '.join(f'{param} {json.dumps(value)}' for param, value in params)}")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.tsctl.container.kserve_file import KSERVE_FILE
-from tests.tsctl.container.test_placement import DOCKER_FILE, KSERVE, Placed
+from tests.tsctl.container.placed import DOCKER_FILE, KSERVE, Placed
 from tsctl.container.host import Host
 from tsctl.container.placement import place
 

@@ -50,7 +50,9 @@ def play(lines: list[str], daemon: FakeDaemon, folder: Path, invoke: Invoke) -> 
                 told += [f"! {each}".rstrip() for each in result.stderr.splitlines()]
                 told += [each for each in _archives(folder) if each not in archives]
                 told += [f"= {result.exit_code}"] * bool(result.exit_code)
-                made += [each.replace(str(folder), "FOLDER").replace(sys.executable, "PYTHON") for each in told]
+                for shown, hidden in ((folder, "FOLDER"), (folder.parent, "HOME"), (sys.executable, "PYTHON")):
+                    told = [each.replace(str(shown), hidden) for each in told]
+                made += told
                 continue
             case _:
                 continue

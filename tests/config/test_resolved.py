@@ -1,0 +1,11 @@
+"""What configurations come to: each file of tests/config/resolved is compared whole."""
+
+from pathlib import Path
+
+from tests.config.resolved import play
+from tests.kit.told import Told, told_in
+
+
+@told_in((Path(__file__).parent / "resolved").glob("*.txt"))
+def test_a_configuration_comes_to_exactly_this(told: Told, tmp_path: Path) -> None:
+    told.compare(play(told.lines, tmp_path))
