@@ -4,13 +4,30 @@ Everything that shows, checks or documents rows reads them here. Standard librar
 module.
 """
 
-from tsctl.daemon.core.batch_reasons import CORE_REASONS
 from tsctl.daemon.extension import ClientProtocol
 from tsctl.daemon.model_settings.row import ModelSetting
 from tsctl.daemon.model_settings.table import CORE_MODEL_SETTINGS
 from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.setting_values import Setting
 from tsctl.daemon.settings import CORE_SETTINGS
+
+CORE_REASONS: dict[str, str] = {  # for which batches are sent, and their meanings
+    "full": "there were enough requests for a whole batch",
+    "half": "half of the clients: the others' requests run while these are answered",
+    "probe": "another number of requests, to learn which has the best rate",
+    "delay": "a request had been held for the maximum delay",
+    "deadline": "a request would otherwise be answered too late",
+    "stopping": "the version is being shut down",
+    "nobody_left": "all clients that could join were already waiting",
+    "no_gain": "waiting would have cost more than it saved",
+    "split": "cut evenly over several idle workers",
+    "ahead": "sent to a worker that was still busy with the batch before",
+    "at_once": "the policy does not wait",
+    "place": "a worker that runs requests on their own had a free place",
+    "retry": "a request whose worker died or hung, alone",
+    "solo": "a request for the handler's description, alone",
+}
+
 
 SETTINGS: tuple[Setting, ...] = (
     *CORE_SETTINGS, *(row for extension in EXTENSIONS for row in extension.settings)

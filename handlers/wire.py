@@ -286,6 +286,7 @@ class Loaded(msgspec.Struct, array_like=True, tag=2):
         notes: sentences for the model's author, for example why the call without data was passed over.
         gpu_memory: as `held` of `GpuMemory`; empty on the CPU.
         most_rows: that the model takes at a time; 0 for any number.
+        threads: of one operation, that the handler has set; 0 if it keeps its share.
     """
 
     seconds: Seconds
@@ -296,6 +297,7 @@ class Loaded(msgspec.Struct, array_like=True, tag=2):
     notes: Annotated[list[Text], Meta(max_length=MOST_LABELS)] = []
     gpu_memory: Held = []
     most_rows: Count = 0
+    threads: Count = 0
 
 
 class LoadFailed(msgspec.Struct, array_like=True, tag=3):

@@ -26,7 +26,7 @@ from tsctl.handlers.process.forking import enter_group, start_apart
 from tsctl.handlers.process.log_output import log_to_output
 from tsctl.handlers.process.priority import step_back_if_asked
 from tsctl.handlers.process.schedule import alone
-from tsctl.handlers.process.threads import keep_handlers_choice, set_threads, threads_in_force
+from tsctl.handlers.process.threads import handlers_choice, keep_handlers_choice, set_threads, threads_in_force
 from tsctl.handlers.requests.excerpt import excerpt, message_of
 from tsctl.handlers.requests.tracebacks import describe_error, has_author_frames
 from tsctl.handlers.runtime import compat
@@ -217,7 +217,11 @@ def serve(
     notes = [sendable(each) for each in runtime.notes]
     measured = runtime.measured()
     held, most = memory.after_load(), runtime.most_rows
-    connection.send(wire.Loaded(seconds, runtime.own_handle, measured, optimized, runtime.declared, notes, held, most))
+    connection.send(
+        wire.Loaded(
+            seconds, runtime.own_handle, measured, optimized, runtime.declared, notes, held, most, handlers_choice()
+        )
+    )
     memory.keep_telling(lambda now: connection.send(wire.GpuMemory(now)))
     runtime.gpu.leave = partial(leave_gpu, connection, end or end_with)
     if rows is not None:

@@ -63,7 +63,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.server.extensions": ("daemon.extension", "daemon.extensions"),
     "daemon.settings": ("daemon.setting_values",),
     "daemon.tables": (
-        "daemon.core.batch_reasons", "daemon.extension", "daemon.model_settings", "daemon.server.extensions",
+        "daemon.tables", "daemon.extension", "daemon.model_settings", "daemon.server.extensions",
         "daemon.setting_values",
         "daemon.settings",
     ),

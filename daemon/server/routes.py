@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 from tsctl.daemon.api.management.describe import with_fields
-from tsctl.daemon.api.management.registrations.document import registrations_document
+from tsctl.daemon.api.management.registrations import registrations_document
 from tsctl.daemon.api.management.routes import management_routes
 from tsctl.daemon.api.management.status import settings_document
 from tsctl.daemon.api.management.upgrade import upgrade_route

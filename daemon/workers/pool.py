@@ -268,7 +268,13 @@ class Pool:
         """Intra-op threads of all workers together; 0 on GPUs, and on a cluster."""
         if self._spec.devices or self._spec.engine is not None:
             return 0
-        return self.wanted * self._spec.processes * self.threads
+        return self.wanted * self._spec.processes * self._threads_in_force
+
+    @property
+    def _threads_in_force(self) -> int:
+        """Intra-op threads of each worker's process: its handler's own choice, or its share."""
+        report = next((worker.report for worker in self.workers if worker.report is not None), None)
+        return self.threads if report is None else report.threads or self.threads
 
     def crowded_with(self, others: Iterable["Pool"]) -> str | None:
         """Return a warning that the workers, alone or with those of other models, have more threads than cores."""
@@ -277,7 +283,7 @@ class Pool:
         if alone is not None or not own:
             return alone
         crowded = crowding(
-            self.cores, self.threads, [own, *(each.threads_in_all for each in others if each is not self)]
+            self.cores, self._threads_in_force, [own, *(each.threads_in_all for each in others if each is not self)]
         )
         return None if crowded is None else "; ".join(crowded)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from prometheus_client import Metric
 
 from docs.generate.markdown import code, table
-from tsctl.daemon.api import gauges
+from tsctl.daemon.api import metrics as gauges
 from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.metrics import families

@@ -1,4 +1,4 @@
-"""README's picture: `python -m docs.generate.picture` serves the example `file-types` in a real terminal, and asks it.
+"""README's picture: `python -m docs.generate.picture` serves the example `typed-handler` in a real terminal, and asks it.
 
 Writes docs/pictures/terminal.svg. What the commands print is shown as it is, but for the lines of progress that they
 erase themselves. The numbers are those of the machine that draws.
@@ -23,10 +23,10 @@ WIDTH = 92
 # A display that is erased: hidden cursor, lines, shown cursor, up and erase.
 PROGRESS = re.compile(r"\x1b\[\?25l.*?\x1b\[\?25h\r\x1b\[1A\x1b\[2K", re.DOTALL)
 FONTS = re.compile(r"@font-face \{\{.*?\}\}\s*", re.DOTALL)  # they would be loaded from another host
-SERVE = "tsctl serve filetype.py --watch"
+SERVE = "tsctl serve flowers.py --watch"
 COMMANDS = (
-    "curl http://127.0.0.1:8080/predictions/filetype -T filetype.py",
-    "tsctl bench filetype filetype.py -c 16 -t 5",
+    "curl http://127.0.0.1:8080/predictions/flowers -d @row.json",
+    "tsctl bench flowers row.json -c 16 -t 5",
 )
 
 
@@ -34,7 +34,8 @@ def main() -> None:
     console = Console(record=True, width=WIDTH, file=open(os.devnull, "w"))
     with tempfile.TemporaryDirectory(prefix="tsctl-") as name:
         folder = Path(name)
-        shutil.copy(ROOT / "docs" / "examples" / "file-types" / "filetype.py", folder)
+        shutil.copy(ROOT / "docs" / "examples" / "typed-handler" / "flowers.py", folder)
+        (folder / "row.json").write_text("[5.1, 3.5, 1.4, 0.2]\n")
         own = {"TSCTL_SOCKET": f"{name}/control.sock"}
         found = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "TERM": "xterm-256color"}
         environment = os.environ | own | found

@@ -4,7 +4,7 @@
     the model ──export──▶ model.onnx in `compiled` of the state directory ──▶ a session in each worker
 
 ONNX Runtime fuses and packs a graph of convolutions better than torch runs it module by module: EfficientNet-Lite0
-takes a third of the CPU time (docs/optimize.md). What the session does not take, such as inputs of another shape, runs
+takes half of the CPU time (docs/optimize.md). What the session does not take, such as inputs of another shape, runs
 in the module.
 
 torch has two exporters. The one that records a run (`dynamo=False`) is in every torch from 2.6 on, needs the package
@@ -30,6 +30,7 @@ from tsctl.handlers.optimize.checks.drift import drift
 from tsctl.handlers.optimize.packages.making import SIZES, Flat, batched_inputs, quiet, written_spec
 from tsctl.handlers.optimize.packages.package import Description, Graph, Packages
 from tsctl.handlers.optimize.packages.recording import NotExportable, Recorded
+from tsctl.handlers.requests.excerpt import excerpt, message_of
 
 _FILE, _GRAPH = "model.onnx", "onnx"
 _INSTALL = "pip install 'tsctl[onnx]'"
@@ -93,6 +94,7 @@ def _open(file: Path) -> Any:
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()  # the default is every core of the machine
+    options.add_session_config_entry("session.force_spinning_stop", "1")  # between batches others want the cores
     options.log_severity_level = 3  # errors: its warnings are about the exporter's names
     return onnxruntime.InferenceSession(str(file), sess_options=options, providers=["CPUExecutionProvider"])
 
@@ -112,7 +114,10 @@ def make(model: nn.Module, record: Callable[[int], Recorded], folder: Path) -> t
     if any(call.input_spec != first.input_spec or call.output_spec != first.output_spec for call in calls.values()):
         raise NotExportable("the model's arguments or output are nested differently from batch to batch")
     batched = batched_inputs(*(calls[size] for size in SIZES))
-    _export(Flat(model, first.input_spec).eval(), calls, batched, folder / _FILE)
+    _, plain_spec = pytree.tree_flatten((tuple(first.inputs), {}))
+    # TorchScript cannot be recorded within a module; it is exported as it is, with both ways of what it decides.
+    script = isinstance(model, torch.jit.ScriptModule) and first.input_spec == plain_spec
+    _export(model if script else Flat(model, first.input_spec).eval(), calls, batched, folder / _FILE)
     dtypes = [str(each.dtype).removeprefix("torch.") for each in first.inputs]
     shapes = [list(each.shape) for each in first.inputs]
     graph = Graph(shapes, written_spec(first.output_spec), batched, least=1)
@@ -144,7 +149,7 @@ def _export(flat: nn.Module, calls: dict[int, Recorded], batched: Sequence[bool]
             return
         why = f"Python decides by the values of its tensors ({Path(frozen[0].filename).name}:{frozen[0].lineno})"
     except Exception as error:  # noqa: BLE001 - the other one may be able to
-        why = f"it cannot be exported: {type(error).__name__}"
+        why = f"it cannot be exported ({type(error).__name__}: {excerpt(message_of(error).strip(), 200)})"
     if importlib.util.find_spec("onnxscript") is None:
         raise NotExportable(f"{why}; torch's other exporter needs a package: pip install onnxscript")
     from torch.export import Dim, export

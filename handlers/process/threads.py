@@ -50,6 +50,11 @@ def keep_handlers_choice(before: ThreadCounts) -> int:
     return _handlers_own
 
 
+def handlers_choice() -> int:
+    """Return the number of threads that the handler has set; 0 if it has set none."""
+    return _handlers_own
+
+
 def set_threads(count: int) -> None:
     """Set the number of threads of libraries already loaded, which no longer read their environment."""
     count = _handlers_own or count

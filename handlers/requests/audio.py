@@ -189,8 +189,9 @@ def _by_soundfile(encoded: bytes | bytearray, admit: Callable[[int], None] | Non
     except (MemoryError, UnreadablePayload, TooManyPixels):
         raise
     except Exception as error:  # libsndfile's own, and of NumPy for a length that is none
-        what = f"a damaged file of the format {known}" if known else f"{len(encoded)} bytes, and not a sound"
-        raise UnreadablePayload(f"The request is {what}: {error}. {_TAKEN.capitalize()}") from error
+        what = f"file of the format {known} is damaged" if known else f"{len(encoded)} bytes are not a sound"
+        why = str(getattr(error, "error_string", error)).rstrip(". ")  # its whole text names an object's address
+        raise UnreadablePayload(f"The request's {what} ({why}): {_TAKEN}") from error
 
 
 def _named(encoded: bytes | bytearray, known: tuple[tuple[int, bytes, str], ...]) -> str:

@@ -23,6 +23,7 @@ class SetAlarm:
 
 def test_an_alarm_rings_once_at_the_earliest_time() -> None:
     bench = SetAlarm(3.0, 2.0, 4.0)
+    assert bench.alarm.armed
 
     bench.clock.advance(10.0)
 

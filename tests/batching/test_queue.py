@@ -1,5 +1,7 @@
 """First in, first out, bounded in jobs and in bytes."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.kit.client import Client
@@ -90,3 +92,20 @@ def test_a_queue_says_how_full_it_is() -> None:
     queue, _ = filled(1, 2)
 
     assert repr(queue) == "<Queue 2/10 jobs 3/1000 bytes>"
+
+
+class Shortest:
+    """Chooses the smallest jobs beside the oldest."""
+
+    look_ahead = 2
+
+    def choose(self, jobs: Sequence[Job], batch_size: int, now: float) -> list[Job]:
+        return [jobs[0], *sorted(jobs[1:], key=lambda job: job.size)[: batch_size - 1]]
+
+
+def test_the_jobs_that_are_chosen_for_a_batch_wait_no_more_and_the_others_do() -> None:
+    queue, inside = filled(50, 90, 10, 40)
+    queue.choice = Shortest()
+
+    assert queue.take_batch(2, 0.0) == [inside[0], inside[2]]
+    assert (len(queue), queue.bytes, queue.take(9)) == (2, 130, [inside[1], inside[3]])

@@ -15,7 +15,7 @@ from tests.deploy.manifests import FOLDER, documents, expand, files, start_of
 from tests.e2e.served import TSCTL
 from tsctl.container.entry import Program, read_words
 from tsctl.container.torchserve import torchserve
-from tsctl.daemon.api import gauges
+from tsctl.daemon.api import metrics
 from tsctl.daemon.api.inference.openapi import describe_api
 from tsctl.daemon.tables import SETTINGS
 
@@ -199,7 +199,7 @@ def test_the_autoscalers_ask_for_a_metric_that_there_is() -> None:
     (adapter,) = documents(FOLDER / "kubernetes" / "prometheus-adapter.yaml")
     (rule,) = adapter["rules"]["custom"]
 
-    assert QUEUE in Path(gauges.__file__).read_text()
+    assert QUEUE in Path(metrics.__file__).read_text()
     assert hpa["spec"]["metrics"][0]["pods"]["metric"]["name"] == rule["name"]["as"] == QUEUE
     assert QUEUE in keda["spec"]["triggers"][0]["metadata"]["query"]
     assert rule["seriesQuery"].startswith(QUEUE)

@@ -9,7 +9,7 @@ from docs.generate import PAGES
 from docs.generate.badges import PICTURE, badges, draw
 from docs.generate.states import MACHINES, drawing
 from tsctl.cli import all_verbs, main
-from tsctl.daemon.api import gauges
+from tsctl.daemon.api import metrics
 from tsctl.daemon.api.inference.openapi import describe_api
 from tsctl.daemon.api.management.openapi import describe_management
 from tsctl.daemon.core import errors
@@ -59,7 +59,7 @@ def test_every_route_is_listed(route: str) -> None:
 
 def test_every_family_of_metrics_is_listed() -> None:
     named = re.findall(r'(?:family|histograms)\(\s*"(\w+)"', inspect.getsource(families))
-    named += re.findall(r'"(tsctl_\w+)"', inspect.getsource(gauges))
+    named += re.findall(r'"(tsctl_\w+)"', inspect.getsource(metrics))
 
     page = PAGES["reference/metrics.md"]()
     assert len(named) > 15

@@ -131,6 +131,7 @@ def test_a_handler_that_sets_its_threads_while_it_loads_keeps_them(
     assert [message.answers[0].body for message in said if isinstance(message, wire.Done)] == [b"3", b"3"]
     [loaded] = [message for message in said if isinstance(message, wire.Loaded)]
     assert loaded.notes == ["the handler has set 3 threads for each operation; its worker's share is 1"]
+    assert loaded.threads == 3
 
 
 @pytest.mark.parametrize(

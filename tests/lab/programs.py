@@ -128,7 +128,7 @@ PROOFS = {
     "real": _lab(
         "models with the weights that their packages have, served as users serve them: each answer beside the function "
         "in process; a quarter of an hour, 1 GB of packages into .real. minilm streams are names of models; --bar "
-        "measures `auto` beside the best constant batch size, and writes docs/batching.md",
+        "measures `auto` beside the best constant batch size, on a quiet machine; --markdown FILE",
         "real",
     ),
     "simulate-faults": _lab(

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.metrics.reading import registered, report, types, values
 from tests.metrics.test_metrics import run
-from tsctl.daemon.api import gauges
+from tsctl.daemon.api import metrics as gauges
 from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.metrics import families

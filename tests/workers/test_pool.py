@@ -281,6 +281,14 @@ def test_a_pool_that_gave_up_can_be_emptied() -> None:
     assert bench.pool.empty
 
 
+def test_the_threads_of_all_workers_are_counted_where_they_share_our_processors() -> None:
+    bench = StubPool(wanted=4, cores=8)
+    on_a_card = Pool(bench.engine, make_spec(devices=(0,)), bench.clock, Heard(), cores=8)
+    on_a_card.scale(4)
+
+    assert (bench.pool.threads_in_all, on_a_card.threads_in_all) == (8, 0)
+
+
 def test_the_threads_that_a_model_chooses_are_told_its_workers_at_once() -> None:
     clock = FakeClock()
     engine = StubEngine(clock)

@@ -6,7 +6,7 @@ from tsctl.daemon.core.errors import NotServed
 _PATHS = {
     "systemsharedmemory": "shared memory: send tensors in the request, as binary data",
     "cudasharedmemory": "shared memory of GPUs: send tensors in the request, as binary data",
-    "trace": "Triton's trace settings: `tsctl start --help all` has ours",
+    "trace": "Triton's trace settings: `tsctl start --help all` has those of OpenTelemetry",
     "logging": "Triton's settings of its log: set `--log-level` at the start",
 }
 # The same calls of gRPC's service.

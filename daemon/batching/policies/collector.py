@@ -4,7 +4,7 @@ A collector is a plain object, asked only while a worker is idle and a job waits
 facts and the time, and returns `Send` or `Wait`. A collector has no clock, no asyncio and no jobs, so
 the same object serves in production, in tests and in simulations.
 
-Each batch has a reason, which is counted and shown; see daemon/core/batch_reasons.py.
+Each batch has a reason, which is counted and shown; see daemon/tables.py.
 """
 
 import math

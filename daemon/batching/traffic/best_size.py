@@ -5,7 +5,8 @@ longest of the batch, and what no longer fits into a cache is slower: then eight
 together, or faster. So the cost of a request is learned by size, from batches that ran while all workers were busy:
 
     cost of a size    mean of (seconds a request) / pace, with its deviation; forgotten slowly. A batch is counted with
-                      `OVERHEAD` more than the worker took, which the daemon and the kernel take
+                      `OVERHEAD` more than the worker took, which the daemon and the kernel take; the doubt counts those
+                      of one `SPAN` as one
     pace              seconds a request in batches of the commonest size, now: a machine that slows down slows all sizes
 
     ANY SIZE ──a smaller one is cheaper, or as cheap──▶ at most SIZE ──another one is cheaper──▶ at most that one
@@ -26,7 +27,8 @@ EVERY: Final = 16  # batches from one try to the next, at least …
 AT_FIRST: Final = 3  # … and while the credit lasts
 COLD: Final = 8  # batches at first: memory is new, and caches are empty
 OVERHEAD: Final = 0.0002  # seconds
-FEW: Final = 1.5  # batches: a size with less weight is not known
+SPAN: Final = 0.02  # seconds in which whatever slows down one batch slows down the next ones, too
+FEW: Final = 2.5  # batches: a size with less weight is not known
 ONE: Final = 0.5  # of a batch: enough to leave a size alone that is …
 FAR: Final = 1.25  # … so many times as dear as the present one
 VERY_FAR: Final = 2.0  # … or after its first batch, in which memory is new and code is compiled
@@ -51,12 +53,14 @@ class SizeCost:
     Attributes:
         cost: of a request, in shares of the pace; the mean of `weight` batches, as of the batch number `last`.
         variance: of one batch's cost.
+        spans: as `weight`, but batches that ran close to each other count as one.
+        seen: seconds in the workers until its latest batch.
     """
 
-    __slots__ = ("cost", "last", "variance", "weight")
+    __slots__ = ("cost", "last", "seen", "spans", "variance", "weight")
 
     def __init__(self) -> None:
-        self.cost = self.variance = self.weight = 0.0
+        self.cost = self.variance = self.weight = self.spans = self.seen = 0.0
         self.last = 0
 
     def __repr__(self) -> str:
@@ -174,7 +178,9 @@ class BestSize:
         if count == self._reference:
             self._pace += (cost * self._pace - self._pace) * max(PACE, 1.0 / (known.weight + 1.0))
         weight = self._weight(known)
-        known.weight, known.last = min(weight + 1.0, MANY), self._total
+        spans = known.spans * weight / known.weight if weight else 0.0
+        known.spans = min(spans + (min(1.0, (self._busy - known.seen) / SPAN) if weight else 1.0), MANY)
+        known.weight, known.last, known.seen = min(weight + 1.0, MANY), self._total, self._busy
         part, error = 1.0 / known.weight, cost - known.cost
         if weight >= 1.0:
             share = error / known.cost
@@ -227,7 +233,8 @@ class BestSize:
         for each in (one, other):
             weight = self._weight(each)
             usual = self._usual_variance * each.cost * each.cost
-            total += (each.variance * weight + usual * PRIOR) / (weight + PRIOR) / weight
+            spans = each.spans * weight / each.weight
+            total += (each.variance * weight + usual * PRIOR) / (weight + PRIOR) / spans
         return math.sqrt(total)
 
     def _choose(self) -> None:

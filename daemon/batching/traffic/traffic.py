@@ -235,7 +235,10 @@ class Traffic:
                 per_batch = self.times.per_batch if self.times.spread else 0.0
                 self.halves.returned(len(batch.jobs), seconds, now, self.callers.regulars, self.most, per_batch)
             if self.best is not None and busy >= workers - NEAR:
-                self.best.returned(len(batch.jobs), seconds)
+                # With one worker all that passes from batch to batch counts. On a busy machine a process waits for a
+                # core longest before it begins: by the worker's own seconds, batches of one would look cheap.
+                passed = now - max(batch.sent, self.last_return) if workers == 1 else seconds
+                self.best.returned(len(batch.jobs), max(seconds, passed))
         self.last_time = seconds or self.last_time
         # Others have expired, so that they were answered before, or their clients have gone.
         answered = sum(job.phase is JobPhase.SENT and not job.caller_stats.gone for job in batch.jobs)

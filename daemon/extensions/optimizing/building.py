@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 from importlib.util import find_spec
@@ -119,23 +120,30 @@ def first_trial(
     if not is_tried(settings.optimize, handler, wish):
         return None
     lossy = lossy_of(source.document)
+    onnxruntime = all(map(find_spec, ONNX_PACKAGES))
     sets = sets_to_try(
-        defaults=has_defaults(handler), compiler=find_compiler() is not None,
-        onnxruntime=all(map(find_spec, ONNX_PACKAGES)), lossy=lossy,
-    )  # fmt: skip
+        defaults=has_defaults(handler), compiler=find_compiler() is not None, onnxruntime=onnxruntime, lossy=lossy
+    )
     try:
         if obstacle := obstacle_to(spec, wish, sets=bool(sets), quota=not asked and has_quota()):
             return Trial(None, asked=asked, obstacle=obstacle)
         facts = TrialFacts(
             archive=archive_of(source.directory), handler=handler, python=str(source.python or ""),
             processor=str(read_processor()), torch=version_of("torch"), batch_size=settings.batch_size,
-            threads=threads, lossy=lossy,
+            threads=threads, lossy=lossy, onnxruntime=_onnx_version() if onnxruntime else "",
         )  # fmt: skip
     except PackageNotFoundError:
         return Trial(None, asked=asked, obstacle="torch is not installed beside the daemon")
     except OSError as error:
         return Trial(None, asked=asked, obstacle=f"a file cannot be read: {error}")
     return Trial(store.read(facts), sets, asked=asked)
+
+
+def _onnx_version() -> str:
+    for package in (ONNX_RUNTIME, "onnxruntime-gpu", "onnxruntime-openvino"):  # packages of one module
+        with suppress(PackageNotFoundError):
+            return version_of(package)
+    return "unknown"
 
 
 def obstacle_to(spec: WorkerSpec, wish: str, *, sets: bool, quota: bool) -> str:

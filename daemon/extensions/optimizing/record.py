@@ -26,6 +26,7 @@ class TrialFacts(msgspec.Struct, frozen=True):
         archive: its SHA-256, or a digest of its files' names, sizes and times.
         python: the interpreter of the version's own environment; empty for the daemon's.
         processor, torch: by name and version.
+        onnxruntime: its version; empty where it, or what exports to it, is not installed.
         lossy: optimisations beyond rounding that may be tried → largest drift.
     """
 
@@ -37,6 +38,7 @@ class TrialFacts(msgspec.Struct, frozen=True):
     batch_size: int
     threads: int
     lossy: Mapping[str, float]
+    onnxruntime: str = ""
     format: int = FORMAT
 
 

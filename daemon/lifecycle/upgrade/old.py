@@ -14,10 +14,12 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from tsctl.daemon.core.errors import DaemonError, Loading, NotRemembered, Stopping, UpgradeFailed, Upgrading
-from tsctl.daemon.lifecycle.upgrade.memory_check import MemoryCheck, measure, shortage
+from tsctl.daemon.core.machine.memory import available, descendants, taken
+from tsctl.daemon.core.machine.processes import PROC, parents_in
 from tsctl.daemon.lifecycle.upgrade.messages import (
     COUNTS,
     Expected,
@@ -36,6 +38,39 @@ from tsctl.daemon.models.persistence.snapshot_file import encode_snapshot
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.reporting.model_state import ModelState
+from tsctl.daemon.setting_values import size_text
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryCheck:
+    """Sizes in bytes; `where` names the owner of the limit behind `available`."""
+
+    needed: int
+    available: int
+    where: str = "this machine"
+
+
+def shortage(memory: MemoryCheck) -> str | None:
+    """Return why a second daemon does not fit, or None if there is room."""
+    if memory.needed <= memory.available:
+        return None
+    return (
+        f"while both run, the new one needs about {size_text(memory.needed)} more memory, as much as this one and its"
+        f" workers take now, and {memory.where} has {size_text(memory.available)} left."
+        " Free memory, or skip this check with `--no-check-memory`."
+    )
+
+
+def measure(pid: int, proc: Path = PROC) -> MemoryCheck:
+    """Measure needed and available memory; blocks, for milliseconds for each large process.
+
+    Args:
+        pid: the daemon.
+    """
+    needed = sum(taken(each, proc) for each in (pid, *descendants(parents_in(proc), pid)))
+    least = min(available(proc), key=lambda found: found[0])
+    return MemoryCheck(needed, *least)
+
 
 COUNT_TIME = 1.0  # seconds that the new daemon may need to read counts
 TAKE_TIME = 10.0  # seconds that a new daemon which is ready may need to begin to serve

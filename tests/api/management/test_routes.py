@@ -8,6 +8,7 @@ import pytest
 
 from tests.api.house import House
 from tsctl.daemon.api.management.describe import describe
+from tsctl.handlers.wire import Loaded
 
 
 def tell(house: House, method: str, target: str, body: bytes = b"", *headers: str) -> tuple[int, Any]:
@@ -20,6 +21,14 @@ def serve(house: House, *versions: str) -> None:
             await house.serve("m", version)
 
     asyncio.run(serve_all())
+
+
+def test_the_threads_that_a_handler_has_set_are_those_that_count(house: House) -> None:
+    house.engine.report = Loaded(0.1, own_handle=True, threads=2)
+    for name in ("m", "other"):
+        asyncio.run(house.serve(name, workers=1))
+
+    assert tell(house, "GET", "/models/m")[1][0]["tsctl"]["threads"]["warning"] is None
 
 
 def test_the_operators_number_of_threads_is_each_workers(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

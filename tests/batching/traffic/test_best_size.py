@@ -135,3 +135,24 @@ def test_the_costs_are_told_by_size() -> None:
 
     assert workers.best.costs[1] == pytest.approx(0.025, rel=0.02)
     assert workers.best.costs[8] == pytest.approx(0.025, rel=0.02)
+
+
+@pytest.mark.parametrize("seed", [2, 16, 19, 25, 37])
+def test_fast_batches_stay_large_on_a_machine_that_is_slow_for_moments(seed: int) -> None:
+    """These seeds made small batches, while batches close to each other counted as so many measurements."""
+    chance = random.Random(seed)
+    now, until, slower = 0.0, 0.0, 1.0
+
+    def seconds(count: int) -> float:
+        """Return the seconds of a batch: for 10 ms, in which many run, all are up to ten times as slow."""
+        nonlocal now, until, slower
+        if now >= until:
+            until, slower = now + chance.expovariate(100.0), chance.uniform(1.0, 10.0)
+        passed = slower * (0.0003 + 0.0002 * count)
+        now += passed
+        return passed
+
+    workers = Workers(seconds, 8, noise=0.0)
+    workers.run(4000)
+
+    assert workers.sizes == [8], workers.best

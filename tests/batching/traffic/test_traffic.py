@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tsctl.daemon.batching.traffic.best_size import OVERHEAD, BestSize
 from tsctl.daemon.batching.traffic.traffic import REPLY_LIFE, Traffic
 from tsctl.daemon.core.job import Batch, Caller, Job
 
@@ -168,3 +169,17 @@ def test_what_says_nothing_about_batch_times_is_left_out(how: dict[str, Any]) ->
 
     assert not told.traffic.times.known
     assert told.traffic.missing == 1, "its client is waited for all the same"
+
+
+@pytest.mark.parametrize(("workers", "taken"), [(1, 0.1), (2, 0.01)])
+def test_with_one_worker_the_best_size_is_learned_from_all_that_passes_from_batch_to_batch(
+    workers: int, taken: float
+) -> None:
+    told = Told()
+    told.traffic.best = BestSize(4, told.traffic.times)
+    for number in range(1, 40):
+        jobs = [told.arrive(number / 10) for _ in range(4)]
+        # Sent ahead long before: it begins when the batch before it comes back.
+        told.traffic.returned(Batch(number, jobs, "ahead", number / 10 - 0.15), 0.01, number / 10, workers, workers)
+
+    assert told.traffic.best.costs[4] == pytest.approx((taken + OVERHEAD) / 4)

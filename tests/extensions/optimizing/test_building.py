@@ -81,6 +81,7 @@ def test_onnx_runtime_is_tried_where_all_of_it_is_installed(
     found = auto(tmp_path, optimize=("auto",))
 
     assert found is not None and (("onnxruntime",) in found.sets) is tried
+    assert bool(found.facts.onnxruntime) is tried, "where it is installed later, a trial is made again"
 
 
 def test_where_cpu_time_is_limited_who_is_tried_has_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

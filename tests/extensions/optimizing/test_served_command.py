@@ -11,8 +11,8 @@ from tests.handlers.optimize.nets import put_archive
 from tsctl.daemon.marfile import Packing, write_archive
 from tsctl.handlers.builtin.support.example_image import example_image
 
-LONG = 300.0  # seconds of patience: six loads, two of which compile
-SETS = ["none", "default", "bf16", "int8", "compile", "bf16,compile"]
+LONG = 600.0  # seconds of patience: seven loads, two of which compile
+SETS = ["none", "default", "bf16", "int8", "compile", "onnxruntime", "bf16,compile"]
 
 
 @pytest.fixture

@@ -80,6 +80,30 @@ def test_outcomes_are_written_down_in_the_state_directory(template: str, served:
     assert any(each["applied"] and each["drift"] is not None for each in told)
 
 
+def test_onnx_runtime_runs_a_model_in_workers_of_a_template_and_with_their_threads(
+    served: Served, archive: str
+) -> None:
+    for package in ("onnxruntime", "onnx"):
+        pytest.importorskip(package)
+    served.tsctl("stop")
+    served.environment["TSCTL_TEMPLATE"] = "true"
+    served.start()
+    served.tsctl("register", archive, "--optimize", "none")
+    plain = served.ask("/predictions/net", example_image()).json
+    served.tsctl("unregister", "net")
+
+    served.tsctl("register", archive, "--optimize", "none,onnxruntime")
+    answers = [served.ask("/predictions/net", example_image()).json]
+    for workers in ("2", "1"):  # each gets another share of the cores
+        served.tsctl("scale", "net", workers)
+        answers += [served.ask("/predictions/net", example_image()).json for _ in range(4)]
+
+    assert answers == [pytest.approx(plain, rel=1e-4)] * 9
+    (outcome,) = served.describe("net")["tsctl"]["optimize"]
+    assert (outcome["name"], outcome["applied"]) == ("onnxruntime", True)
+    assert len(list((served.folder / "state" / "compiled").rglob("model.onnx"))) == 1
+
+
 def test_check_tells_of_each_optimisation(served: Served, archive: str) -> None:
     checked = served.run("check", str(served.store / archive))
 

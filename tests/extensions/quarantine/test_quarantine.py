@@ -103,10 +103,17 @@ def test_a_setting_turns_it_off(hashed: list[int]) -> None:
     assert hashed == [] and not bench.model.metrics.refusals["quarantined"]
 
 
+@pytest.mark.parametrize(
+    "silent", [False, True], ids=["its client's time", "the time in which its worker says something"]
+)
 @pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
-def test_one_whose_time_was_over_before_its_worker_ended_is_known_as_well(body: bytes, bench: PoisonedVersion) -> None:
+def test_one_whose_time_was_over_before_its_worker_ended_is_known_as_well(
+    body: bytes, silent: bool, bench: PoisonedVersion
+) -> None:
     for name in ("first", "second"):
-        bench.ask(name, body, budget=TimeBudget(0.1, bench.clock.now(), "its client"))
+        job = bench.ask(name, body, budget=None if silent else TimeBudget(0.1, bench.clock.now(), "its client"))
+        if silent:
+            bench.model.dispatcher.late(bench.worker, job, Reply(504, b"late"))
         bench.clock.advance(0.2)
         assert bench.client.reply(name).status == 504
         bench.crash()

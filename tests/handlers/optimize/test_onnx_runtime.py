@@ -18,6 +18,7 @@ from tsctl.handlers.optimize import onnx_runtime
 from tsctl.handlers.optimize.onnx_runtime import OnnxModel
 from tsctl.handlers.optimize.packages import keeping
 from tsctl.handlers.sdk.errors import HandlerError
+from tsctl.handlers.sdk.plain_model import with_plain_model
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
@@ -188,6 +189,7 @@ def test_a_model_whose_python_would_be_frozen_is_refused_by_the_place(
     assert not list(packages.rglob("model.onnx"))
 
 
+@pytest.mark.heavy
 def test_the_other_exporter_takes_what_torch_export_takes(model_dir: Path) -> None:
     pytest.importorskip("onnxscript")
     handler, plain = loaded(model_dir, entry := put_archive(model_dir, ASKS)), loaded(model_dir, entry)
@@ -198,6 +200,7 @@ def test_the_other_exporter_takes_what_torch_export_takes(model_dir: Path) -> No
         torch.testing.assert_close(handler.inference(images), plain.inference(images))
 
 
+@pytest.mark.heavy
 def test_and_refuses_what_that_refuses(model_dir: Path) -> None:
     pytest.importorskip("onnxscript")
 
@@ -225,3 +228,22 @@ def test_outputs_are_nested_as_the_modules_are(model_dir: Path) -> None:
     assert isinstance(handler.model, OnnxModel)
     torch.testing.assert_close(output, expected)
     assert type(output["sums"]) is tuple
+
+
+def test_torchscript_is_exported_too(model_dir: Path, entry: dict[str, str]) -> None:
+    module = loaded(model_dir, entry).model
+    torch.jit.script(module).save(str(model_dir / "model.pt"))
+    handler, plain = (loaded(model_dir, {"serializedFile": "model.pt"}) for _ in range(2))
+
+    assert done(handler, "none", "onnxruntime")["onnxruntime"].applied
+    images = torch.randn(5, 3, 224, 224)
+    torch.testing.assert_close(handler.inference(images), plain.inference(images), rtol=1e-4, atol=1e-5)
+
+
+def test_explanations_run_the_module(model_dir: Path, entry: dict[str, str]) -> None:
+    handler = loaded(model_dir, entry)
+    done(handler, "onnxruntime")
+
+    with with_plain_model(handler):
+        assert not isinstance(handler.model, OnnxModel)
+    assert isinstance(handler.model, OnnxModel)

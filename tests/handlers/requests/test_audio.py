@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 import struct
 import sys
 import wave
@@ -217,6 +218,15 @@ def test_a_compressed_sound_is_bounded_before_it_is_decoded_and_a_damaged_one_is
     soundfile.write(file, np.zeros(200_000), 8000, format=kind)
     body = file.getvalue()
 
-    assert "a damaged file of the format" in refusal(body[:40])
+    damaged = refusal(body[:40])
+    assert re.fullmatch(
+        r"The request's file of the format (FLAC|Ogg) is damaged \([^<>]+[a-z]\): send WAV, FLAC or Ogg", damaged
+    )
     monkeypatch.setattr(Audio, "MAX_SAMPLES", 100_000)
     assert refusal(body) == "the sound has 200000 samples in 1 channel; at most 100000 in all are read"
+
+
+def test_bytes_that_nobody_knows_are_no_sound() -> None:
+    pytest.importorskip("soundfile")
+
+    assert refusal(b"hello") == "The request's 5 bytes are not a sound (Format not recognised): send WAV, FLAC or Ogg"

@@ -10,6 +10,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         "tests/batching/test_dispatcher.py",
         "tests/models/test_prediction_errors.py",  # what operators are told of
         "tests/extensions/tracing/test_tracer.py",
+        "tests/extensions/quarantine",
         *_BATCHING,
     ),
     "tsctl.daemon.batching.queue": ("tests/batching/test_queue.py", *_BATCHING),
@@ -35,6 +36,7 @@ _NO_DEADLINE = "without a deadline there is nothing to add or discard: `JobDeadl
 EQUIVALENT: dict[str, dict[str, str]] = {
     "tsctl.daemon.batching.dispatcher": {
         "_end: if job.budget is not None → if True": _NO_DEADLINE,
+        "_send: if job.budget is not None → if True": _NO_DEADLINE,
         "close: self._timer = None → pass": "a timer that is cancelled is cancelled again",
         "_size_ahead: head, size = self._queue.head, self._traffic.enough(len(self._queue), 0): 0 → 1": (
             "beside one idle worker as beside none"
@@ -71,6 +73,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "tsctl.daemon.workers.inflight": {
         "unstarted: if len(self._batches) < 2 and self.overdue is None → if False": "an only batch has started",
         "_end_leases: if kept or self._kept → if True": "nothing was kept, and nothing is",
+    },
+    "tsctl.daemon.workers.pool": {
+        "kill: self.reconcile(0.0): 0.0 → 1.0": "whoever has time to leave is killed at once",
     },
     "tsctl.daemon.core.arena": {
         "add: if self._lease is not None → if True": "without a lease the view is empty, and so is the piece",

@@ -16,10 +16,9 @@ from tests.lab.benchmarks.measuring.processes import cpu_of
 from tests.lab.benchmarks.measuring.wrk import run
 from tests.lab.policies.page import insert
 from tests.lab.real.models import MODELS
-from tests.places import ROOT
 
 NAMES = ("minilm", "photographs", "pitch", "words", "speakers")
-SECTION, PAGE = "real models", ROOT / "docs" / "batching.md"
+SECTION = "real models"
 CLIENTS = (1, 8, 32, 128)
 LEARNING, MOST_LEARNING = 100, 20  # batches of several requests, and measurements in which they may come about
 SIZES = (1, 2, 4, 8, 16, 32)

@@ -10,7 +10,6 @@ from tests.kit.daemon import StubDaemon, until
 from tests.kit.services import NotedDaemon
 from tsctl.daemon.core.errors import Loading, Stopping, UpgradeFailed, Upgrading
 from tsctl.daemon.lifecycle.upgrade import old as room
-from tsctl.daemon.lifecycle.upgrade.memory_check import MemoryCheck
 from tsctl.daemon.lifecycle.upgrade.messages import (
     Expected,
     FromNew,
@@ -19,7 +18,7 @@ from tsctl.daemon.lifecycle.upgrade.messages import (
     TakenOver,
     TakeoverFailed,
 )
-from tsctl.daemon.lifecycle.upgrade.old import Upgrade
+from tsctl.daemon.lifecycle.upgrade.old import MemoryCheck, Upgrade
 from tsctl.daemon.lifecycle.upgrade.states import Step
 from tsctl.daemon.lifecycle.upgrade.successor import SuccessorGone
 from tsctl.daemon.metrics.totals import Totals

@@ -138,7 +138,7 @@ def test_a_declaration_is_read_as_it_was_written() -> None:
 @pytest.mark.parametrize(
     "declared",
     [
-        pytest.param([[["sound", "audio", ""]], True], id="an input of a later version"),
+        pytest.param([[["smell", "scent", ""]], True], id="an input of a later version"),
         pytest.param({"inputs": []}, id="another form"),
         pytest.param("list[str]", id="no declaration"),
     ],
