@@ -16,7 +16,7 @@ from tsctl.daemon.extensions.rollouts.rollout import Rollout, RolloutEvent, Roll
 from tsctl.daemon.extensions.rollouts.sequential import Trials
 from tsctl.daemon.extensions.rollouts.service import RolloutsService
 from tsctl.daemon.metrics.recent import Counts
-from tsctl.daemon.models.persistence.snapshot import Snapshot, decode_snapshot
+from tsctl.daemon.models.persistence.snapshot import Snapshot, decode_snapshot, read_snapshot
 from tsctl.daemon.models.persistence.snapshot_file import encode_snapshot
 from tsctl.daemon.models.routing.route import parse_route
 
@@ -187,6 +187,18 @@ async def test_a_rollout_of_a_model_that_is_gone_is_forgotten(tmp_path: Path) ->
         await bench.registrar.unregister("m", version)
 
     assert bench.rollouts.by_model == {}
+
+
+async def test_an_upgrade_hands_over_what_the_step_has_shown(tmp_path: Path) -> None:
+    bench = await rolling(tmp_path)
+    count(bench, "2.0", 5)
+
+    await bench.registrar.ledger.save(last=True)  # as the upgrade does
+
+    written = read_snapshot(bench.snapshot)
+    assert written is not None
+    assert written.extensions["rollouts"]["m"]["samples"]["trials"]["errors>1%"] == [5, 0]
+    bench.rollouts.close()
 
 
 async def test_all_steps_are_one_change_for_a_rollback(tmp_path: Path) -> None:
