@@ -104,9 +104,9 @@ def main(arguments: Sequence[str]) -> int:
     from tests.lab.real.models import MODELS, USED_BY_TESTS
 
     parser = argparse.ArgumentParser(prog="python -m tests.lab real-packages", description="Install them.")
-    parser.add_argument("names", nargs="*", default=USED_BY_TESTS, choices=[*MODELS, []], metavar="MODEL")
+    parser.add_argument("names", nargs="*", choices=[*MODELS, []], metavar="MODEL")
     failed = 0
-    for name in parser.parse_args(arguments).names:
+    for name in parser.parse_args(arguments).names or USED_BY_TESTS:
         try:
             install(name, MODELS[name].packages)
         except Missing as error:
