@@ -201,7 +201,7 @@ MODELS: dict[str, RealModel] = {
     ),
     "lite0-onnx": RealModel(
         _LITE0, "Apache-2.0", _serve_lite0_onnx, _crops, _lite0_onnx, _as_tensor,
-        lambda body: json.loads(json.loads(body)["outputs"][0]["data"][0]),
+        lambda body: json.loads(body)["outputs"][0]["data"],
     ),
     "streams": RealModel(_SILERO, "MIT", compare=compare_streams),
     "clips": with_file("clips", _SILERO, "MIT", inputs.clips, sound, lists=False),
