@@ -4,7 +4,7 @@ import json
 from typing import Any, Final
 
 from tsctl.daemon.core.errors import PredictionFailed
-from tsctl.daemon.core.job import Piece, Reply
+from tsctl.daemon.core.job import Flow, Piece, Reply
 from tsctl.daemon.http.bounds.sending import NotRead
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Response, reply_response
@@ -68,7 +68,7 @@ class TextAnswer:
                 if piece.error or piece.status >= 300:  # the handler reports an error
                     self._fail(piece)
                 else:
-                    self._take(self._piece(piece), len(piece.body), piece)
+                    self._take(self._piece(piece), len(piece.body), flow)
             except ValueError as error:
                 self._fail(_failed(error))
             if not exchange.done:
@@ -76,8 +76,8 @@ class TextAnswer:
         if flow is not None:
             flow.refuse()
 
-    def _take(self, data: bytes, size: int, piece: Reply) -> None:
-        exchange, flow = self._exchange, piece.flow if isinstance(piece, Piece) else None
+    def _take(self, data: bytes, size: int, flow: Flow | None) -> None:
+        exchange = self._exchange
         self._begun = True
         if self._stream:
             self._start()

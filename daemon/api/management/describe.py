@@ -184,7 +184,7 @@ def _ours(model: ModelVersion, others: Iterable[ModelVersion]) -> dict[str, Any]
         "declared": _declared(model),
         "tensors": file_tensors(model.declared),
         "builtIn": model.declared.inputs[0].kind if model.declared is not None and model.declared.built_in else None,
-        "notes": [*misspelt(model.source.document), *model.notes],
+        "notes": notes_of(model),
         "ephemeral": model.request.ephemeral,
         "replacement": _replacement(model),
         "events": [msgspec.to_builtins(event) for event in model.reports.latest()],
@@ -222,6 +222,11 @@ def _declared(model: ModelVersion) -> dict[str, Any] | None:
         "streams": declared.streams,
         "output": declared.output,
     }
+
+
+def notes_of(model: ModelVersion) -> list[str]:
+    """Return sentences for the model's author, those on model-config.yaml and the worker's."""
+    return [*misspelt(model.source.document), *model.notes]
 
 
 def settings_of(model: ModelVersion) -> dict[str, Any]:

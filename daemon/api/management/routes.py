@@ -28,7 +28,7 @@ from typing import Any
 from tsctl.daemon.api.management.commands import Command, awaited, changing, run
 from tsctl.daemon.api.management.control import own_route
 from tsctl.daemon.api.management.custom_metadata import customized_metadata
-from tsctl.daemon.api.management.describe import FieldsOf, describe, no_fields, settings_of, shown_settings
+from tsctl.daemon.api.management.describe import FieldsOf, describe, no_fields, notes_of, settings_of, shown_settings
 from tsctl.daemon.api.management.loading import ACTIONS, loading_command
 from tsctl.daemon.api.management.openapi import REGISTERING, Paths, describe_management
 from tsctl.daemon.api.management.parameters import Parameters
@@ -43,7 +43,6 @@ from tsctl.daemon.core.errors import (
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
 from tsctl.daemon.http.router import Route
-from tsctl.daemon.models.archives.manifest import misspelt
 from tsctl.daemon.models.registering.ownership import check_owner_token
 from tsctl.daemon.models.registering.pins import sha256_pin
 from tsctl.daemon.models.registrar import Progress, Registrar, Registration
@@ -321,7 +320,7 @@ def registered(model: ModelVersion) -> dict[str, Any]:
         "batchSize": settings.batch_size,
         "maxBatchDelay": round(settings.max_delay * 1000, 3),
         "batching": settings.policy,
-        "notes": [*misspelt(model.source.document), *model.notes],
+        "notes": notes_of(model),
         "replaced": before is not None,
         "changed": [] if before is None else _changed(shown_settings(vars(before.settings)), settings_of(model)),
         "kept": [] if before is None else [ROWS[name].yaml for name in before.kept if ROWS[name].yaml],
