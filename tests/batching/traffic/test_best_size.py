@@ -105,6 +105,15 @@ def test_a_first_limit_waits_for_batches_that_reach_it() -> None:
     assert workers.best.size == 8
 
 
+def test_batches_that_reach_a_first_limit_once_in_a_long_while_raise_nothing() -> None:
+    workers = Workers(lambda n: 0.02 + 0.004 * n, 32, waiting=4, first=8)
+    for _ in range(6):
+        workers.run(8000)
+        workers.best.returned(8, 0.052)
+
+    assert workers.best.size == 8
+
+
 def test_what_is_best_stays_while_the_machine_changes_its_speed() -> None:
     speed = 1.0
     workers = Workers(lambda n: speed * (0.01 + 0.002 * max(0, n - 8)), 32)
