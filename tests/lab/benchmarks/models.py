@@ -101,9 +101,8 @@ def real(name: str) -> Served:
     Raises:
         Missing: its packages could not be installed.
     """
-    from tests.lab.real.models import (
-        MODELS as TABLE,
-    )  # here: other laboratories import this module for one of its models
+    # Not above: other laboratories use this module on machines that lack much.
+    from tests.lab.real.models import MODELS as TABLE
 
     folder = MODELS / name
     packages.install(REAL[name], TABLE[REAL[name]].packages)
