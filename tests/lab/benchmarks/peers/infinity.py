@@ -12,6 +12,7 @@ QUIET = {"HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1", "INFINITY_ANONYMOUS_USAGE_S
 
 class Infinity(Packaged):
     name = "infinity-emb"
+    patience = 240.0  # before it serves, it times batches of the longest texts that it would take
     packages = (
         "infinity-emb[server,torch]==0.0.78",
         "transformers==4.48.3",    # the last that optimum's BetterTransformer takes, which it uses by default
