@@ -261,6 +261,10 @@ class Runtime:
         """End what the handler's entry point runs between batches."""
         self._entry.close()
 
+    def kept(self, batch: wire.Predict) -> list[int]:
+        """Return the offsets of a finished batch's values, and of earlier ones, that the handler still uses."""
+        return self.views.end(batch) if self.views.watches else []
+
     def measured(self) -> list[wire.Measurement]:
         """Return the handler's measurements since the last call."""
         return self._tally.take()
@@ -292,6 +296,8 @@ class Runtime:
         return [answers[index] for index in range(len(rows))]
 
     def _find_unreadable(self, rows: Sequence[wire.Row], data: list[Any]) -> dict[int, UnreadablePayload]:
+        if not self._entry.checks:
+            return {}
         began = time.perf_counter()
         try:
             found = self._entry.prepare(data)

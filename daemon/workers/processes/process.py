@@ -62,6 +62,7 @@ class WorkerProcess:
         self._socket_closed = False
         self._timer: Timer | None = None
         self._process: Process | None = None
+        self.pid = 0
         self._output = Output(spec.log, self._maybe_over, clock, source.pace)
         ours, theirs, reading, writing = open_channels()
         order = orders.Fork(spec.threads, str(spec.model_dir))
@@ -76,11 +77,6 @@ class WorkerProcess:
         self._groups = source.groups
         self.group = "" if self._groups is None else self._groups.make()
         self._connecting = loop.create_task(self._connect(loop, protocol, ours, reading))
-
-    @property
-    def pid(self) -> int:
-        """The process id; 0 while the process is being made."""
-        return 0 if self._process is None else self._process.pid
 
     @property
     def node(self) -> str:
@@ -146,7 +142,7 @@ class WorkerProcess:
         await connect(loop, lambda: protocol, ours)
 
     def _born(self, process: Process) -> None:
-        self._process = process
+        self._process, self.pid = process, process.pid
         self._output.born(process.pid)
 
     def _not_born(self, reason: str) -> None:
