@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from tsctl.daemon.model_settings.row import ModelSetting
     from tsctl.daemon.models.registrar import Registrar
     from tsctl.daemon.models.registry import Registry
-    from tsctl.daemon.models.reservations import Reservation
     from tsctl.daemon.models.settings import ModelSettings
     from tsctl.daemon.models.version import ModelVersion
     from tsctl.daemon.setting_values import Setting
@@ -127,7 +126,7 @@ class Service:
     measures = False  # `keep` returns measurements, for whose changes alone the snapshot is not written
 
     def routes(self, audience: Audience) -> "Mapping[str, Route]":
-        """Return the routes for these: first path segment → function. They are asked before the core's."""
+        """Return the routes for these: first path segment, or `models/*/route` → function; asked before the core's."""
         return {}
 
     def operations(self) -> "Mapping[str, Mapping[str, Operation]]":
@@ -188,10 +187,6 @@ class Service:
 
     def replacing(self, old: "ModelVersion", new: "ModelVersion") -> None:
         """Note that a version begins to load, to take the place of another one."""
-
-    def reserves(self, name: str) -> "Reservation | None":
-        """Return the reservation of a model, while the service alone changes which of its versions answer."""
-        return None
 
     async def leaving(self, model: "ModelVersion", why: str) -> None:
         """Let go of a version that is about to be unregistered, whatever it is reserved for."""

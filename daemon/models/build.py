@@ -16,7 +16,6 @@ from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.marfile import Manifest, parse_manifest
-from tsctl.daemon.models.archives.directories import Progress
 from tsctl.daemon.models.archives.manifest import (
     bare_manifest,
     check_served,
@@ -25,6 +24,7 @@ from tsctl.daemon.models.archives.manifest import (
     read_yaml,
     without_effect,
 )
+from tsctl.daemon.models.archives.opening import Progress
 from tsctl.daemon.models.archives.requirements import Environments
 from tsctl.daemon.models.archives.unpack import ArchiveMark
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
@@ -33,9 +33,8 @@ from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.request_path import Resources
 from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
 from tsctl.daemon.models.version import ModelVersion, Source
-from tsctl.daemon.workers.cores import chosen_threads, usable_cores
+from tsctl.daemon.workers.cores import Placement, chosen_threads, usable_cores
 from tsctl.daemon.workers.engine import Engine, WorkerSpec
-from tsctl.daemon.workers.gpus import Placement
 from tsctl.handlers.wire import Declared
 
 _log = logging.getLogger("tsctl.daemon.models")

@@ -26,9 +26,8 @@ from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.metrics.metrics import Metrics
-from tsctl.daemon.models.archives.directories import Directories
-from tsctl.daemon.models.archives.directories import Progress as Progress
-from tsctl.daemon.models.archives.opening import Archives
+from tsctl.daemon.models.archives.opening import Archives, Directories
+from tsctl.daemon.models.archives.opening import Progress as Progress
 from tsctl.daemon.models.archives.sources.parts import recover
 from tsctl.daemon.models.archives.unpack import Limits
 from tsctl.daemon.models.build import ArchiveTexts, ModelFactory
@@ -36,6 +35,7 @@ from tsctl.daemon.models.change import check_files
 from tsctl.daemon.models.gate import Gate
 from tsctl.daemon.models.persistence.ledger import Ledger
 from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
+from tsctl.daemon.models.presence import all_ready
 from tsctl.daemon.models.registering.ownership import OwnerWatch, check_name, check_owner
 from tsctl.daemon.models.registering.pins import check_own_file, check_version
 from tsctl.daemon.models.registry import Registry
@@ -45,7 +45,6 @@ from tsctl.daemon.models.retirement import LiveVersions, Retiring
 from tsctl.daemon.models.routing.changes import RouteChanges
 from tsctl.daemon.models.settings import check_workers
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.models.wait import all_ready
 from tsctl.daemon.workers.engine import Engine
 
 
@@ -273,7 +272,7 @@ class Registrar:
             DaemonError: the model is reserved.
             NotRemembered: the change is applied, but the snapshot could not be written.
         """
-        self._registry.reservations.check(name)
+        self._registry.check_unreserved(name)
         self.ledger.choose_default(name, version)
         self._registry.routes.put(name, None)
         self.events.add("default-changed", "the default version from now on", model=name, version=version)

@@ -98,7 +98,6 @@ def connect(registry: Registry, registrar: Registrar, services: Mapping[str, Ser
     registrar.factory.attached = _those_with("attach", services)
     registrar.replacing.begun = _those_with("replacing", services)
     registrar.leaving = _those_with("leaving", services)
-    registry.reservations.services = _those_with("reserves", services)
     registry.forgetting = _those_with("forget", services)
 
 

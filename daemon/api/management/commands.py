@@ -19,7 +19,7 @@ from tsctl.daemon.api.openapi import (
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, Response, error_body, json_response
-from tsctl.daemon.models.persistence.earlier import one_change
+from tsctl.daemon.models.persistence.snapshot_file import one_change
 from tsctl.daemon.models.registrar import Progress, Registrar, no_progress
 from tsctl.daemon.models.registry import Registry
 

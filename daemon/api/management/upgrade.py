@@ -11,7 +11,7 @@ from tsctl.daemon.api.management.parameters import Parameters
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.router import Route
-from tsctl.daemon.models.archives.directories import Progress
+from tsctl.daemon.models.archives.opening import Progress
 
 
 class UpgradeCommand(Protocol):

@@ -19,8 +19,7 @@ from tsctl.daemon.extension import Audience, Service
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import JSON, Response
 from tsctl.daemon.http.router import Route
-from tsctl.daemon.metrics.histogram import FINE, quantile
-from tsctl.daemon.metrics.recent import Counts
+from tsctl.daemon.metrics.histogram import FINE, Counts, quantile
 from tsctl.daemon.models.registry import Registry
 
 EVERY = 10.0  # seconds

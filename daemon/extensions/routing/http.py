@@ -141,7 +141,7 @@ class RoutingService(Service):
         self._route = RouteOfModels(kernel.registry, kernel.registrar)
 
     def routes(self, audience: Audience) -> Mapping[str, HttpRoute]:
-        return {"models": self._route} if audience is Audience.MANAGERS else {}
+        return {f"models/*/{ROUTE}": self._route} if audience is Audience.MANAGERS else {}
 
     def operations(self) -> Mapping[str, Mapping[str, Operation]]:
         return route_operations()

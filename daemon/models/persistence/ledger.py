@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
-from tsctl.daemon.models.archives.directories import Directories
+from tsctl.daemon.models.archives.opening import Directories
 from tsctl.daemon.models.persistence.snapshot import Snapshot, SnapshotEntry
 from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
 from tsctl.daemon.models.registry import Registry
@@ -186,7 +186,7 @@ class Ledger:
 
     def _reserved(self, models: Iterable[SnapshotEntry]) -> frozenset[str]:
         reservations = self._registry.reservations
-        return frozenset(name for name in {each.name for each in models} if reservations.of(name) is not None)
+        return frozenset(each.name for each in models if each.name in reservations)
 
     def _entries(self) -> list[SnapshotEntry]:
         """Return the entries; one that has not changed is the same object, which spares comparing and encoding it."""

@@ -15,8 +15,7 @@ from tsctl.daemon.core.arena import Arena
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.workers.engine import STOPPED, UNREACHABLE, Exit, WorkerSpec
 from tsctl.daemon.workers.frames import share
-from tsctl.daemon.workers.processes.output import Output
-from tsctl.daemon.workers.processes.pipe import connect
+from tsctl.daemon.workers.processes.output import Output, connect
 from tsctl.daemon.workers.processes.reaper import Process
 from tsctl.daemon.workers.processes.spawn import Pipes, ProcessSource, SpawnRequest, open_channels
 from tsctl.handlers import orders, wire

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from tsctl.daemon.workers.gpus import seen_by
+from tsctl.daemon.workers.cores import seen_by
 from tsctl.handlers import wire
 from tsctl.handlers.orders import MARK, THREAD_VARIABLES, Order
 
 if TYPE_CHECKING:
     from tsctl.daemon.workers.engine import WorkerSpec
     from tsctl.daemon.workers.processes.cgroups import Cgroups
-    from tsctl.daemon.workers.processes.pipe import Pace
+    from tsctl.daemon.workers.processes.output import Pace
     from tsctl.daemon.workers.processes.reaper import Process
 
 

@@ -25,8 +25,7 @@ from tsctl.daemon.core.logs import OutputLog
 from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.daemon.workers.processes.cgroups import Cgroups
 from tsctl.daemon.workers.processes.import_scan import fingerprint, is_ours, needs_of
-from tsctl.daemon.workers.processes.output import Output
-from tsctl.daemon.workers.processes.pipe import Pace
+from tsctl.daemon.workers.processes.output import Output, Pace
 from tsctl.daemon.workers.processes.reaper import Children
 from tsctl.daemon.workers.processes.spawn import (
     Pipes,
