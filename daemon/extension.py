@@ -123,6 +123,7 @@ class Service:
     answered: "Callable[[Request, int, float], None] | None" = None  # with each request, its status and seconds
     copy: "Callable[[str, str], OutputLog] | None" = None  # model, version → receiver of a copy of its workers' output
     metrics: tuple[MetricRow, ...] = ()  # of its extension, from its installation on
+    needs = ""  # as of its extension, from its installation on
     measures = False  # `keep` returns measurements, for whose changes alone the snapshot is not written
 
     def routes(self, audience: Audience) -> "Mapping[str, Route]":
@@ -183,7 +184,10 @@ class Service:
         return spec
 
     def attach(self, model: "ModelVersion") -> None:
-        """Note that a version was made, without workers and not registered; its `presence` may be replaced now."""
+        """Note that a version was made, without workers and not registered, or was set what `needs` names.
+
+        The `presence` of one that was just made may be replaced.
+        """
 
     def replacing(self, old: "ModelVersion", new: "ModelVersion") -> None:
         """Note that a version begins to load, to take the place of another one."""
@@ -298,6 +302,7 @@ class Extension:
     """
 
     name = ""
+    needs = ""  # a model setting: versions that have its default are none of the extension's (`attach`, `specify`)
     settings: "tuple[Setting, ...]" = ()  # rows of the daemon's settings (daemon/tables.py)
     model_settings: "tuple[ModelSetting, ...]" = ()
     events: "tuple[EventRow, ...]" = ()
@@ -335,10 +340,6 @@ class Extension:
     def environment(self, config: "Config") -> Mapping[str, str]:
         """Return variables of the environment of all workers; one that is set by hand stays."""
         return {}
-
-    def without_effect(self, document: Mapping[str, Any]) -> Sequence[str]:
-        """Return the keys of a model-config.yaml that are set, and have no effect."""
-        return ()
 
     def specify(self, settings: "ModelSettings", spec: "WorkerSpec") -> "WorkerSpec":
         """Return the configuration of a version's workers, with or without a daemon; raises InvalidModel."""

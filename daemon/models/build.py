@@ -28,9 +28,10 @@ from tsctl.daemon.models.archives.opening import Progress
 from tsctl.daemon.models.archives.requirements import Environments
 from tsctl.daemon.models.archives.unpack import ArchiveMark
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
-from tsctl.daemon.models.registering.spec import with_default_batch_size
+from tsctl.daemon.models.registering.spec import has_setting, with_default_batch_size
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.request_path import Resources
+from tsctl.daemon.models.request_watcher import ParameterHeader
 from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
 from tsctl.daemon.models.version import ModelVersion, Source
 from tsctl.daemon.workers.cores import Placement, chosen_threads, usable_cores
@@ -52,8 +53,10 @@ class ModelFactory:
 
     Attributes:
         dispatchers: return the dispatcher of a version with these settings, or None; the first that has one counts.
-        specified: return the configuration of a version's workers, as the one before has returned it, or another.
-        attached: called with each model that was made.
+        specified: return the configuration of a version's workers, as the one before has returned it, or another; each
+            with the setting that the version must have, other than by default, or an empty text.
+        attached: called with each model that was made, or is set such a setting later; as for `specified`.
+        parameter_headers: as of each model.
     """
 
     def __init__(
@@ -72,8 +75,9 @@ class ModelFactory:
         self._logs = logs
         self._recurring = recurring
         self.dispatchers: Sequence[Callable[[ModelSettings], type[Dispatcher] | None]] = ()
-        self.specified: Sequence[Callable[[ModelSettings, WorkerSpec], WorkerSpec]] = ()
-        self.attached: Sequence[Callable[[ModelVersion], None]] = ()
+        self.specified: Sequence[tuple[str, Callable[[ModelSettings, WorkerSpec], WorkerSpec]]] = ()
+        self.attached: Sequence[tuple[str, Callable[[ModelVersion], None]]] = ()
+        self.parameter_headers: Mapping[str, ParameterHeader] = {}
         self._placement = Placement(names=gpus)
         self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
 
@@ -192,11 +196,23 @@ class ModelFactory:
         return next(found, Dispatcher)
 
     def _specify(self, settings: ModelSettings, spec: WorkerSpec) -> WorkerSpec:
-        for specify in self.specified:
-            spec = specify(settings, spec)
+        for needs, specify in self.specified:
+            if has_setting(settings, needs):
+                spec = specify(settings, spec)
         return replace(spec, gpu_names=self._placement.names)
 
     def _attach(self, model: ModelVersion) -> ModelVersion:
-        for attach in self.attached:
-            attach(model)
+        model.parameter_headers = self.parameter_headers
+        waiting = list(self.attached)
+
+        def attach_to() -> None:
+            for each in tuple(waiting):
+                needs, attach = each
+                if has_setting(model.settings, needs):
+                    waiting.remove(each)
+                    attach(model)
+
+        attach_to()
+        if waiting:
+            model.change_listeners.append(attach_to)
         return model

@@ -11,7 +11,6 @@ import yaml
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.core.texts.json_text import parse_json
 from tsctl.daemon.marfile import MANIFEST, NAME, VERSION, Manifest, ManifestError, parse_manifest
-from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.targets import TargetError, bare_target, is_bare, local_files, split_function, top_imports
 from tsctl.handlers.names import BUILT_IN, NOT_BUILT_IN, OWN_PACKAGE, split_handler
@@ -208,10 +207,19 @@ _REFUSED = {
 }
 
 
+_DEPENDENT = [row for row in MODEL_SETTINGS if row.only_with]
+
+
 def without_effect(document: Mapping[str, Any]) -> list[str]:
     """Return the keys that are set and have no effect here."""
-    ours = [key for key in _WITHOUT_EFFECT if document.get(key)]
-    return ours + [key for each in EXTENSIONS for key in each.without_effect(document)]
+    found = [key for key in _WITHOUT_EFFECT if document.get(key)]
+    for row in _DEPENDENT:
+        value = document.get(row.yaml)
+        if value and not document.get(row.only_with):
+            found.append(row.yaml)
+        elif isinstance(value, dict):
+            found += [f"{row.yaml}.{key}" for key in sorted(value.keys() - set(row.members), key=str)]
+    return found
 
 
 def misspelt(document: Mapping[str, Any]) -> list[str]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.core.logs import OutputLog
+from tsctl.daemon.extension import Extension
 from tsctl.daemon.marfile import Manifest
 from tsctl.daemon.model_settings import MOST
 from tsctl.daemon.models.settings import ModelSettings
@@ -165,9 +166,19 @@ def worker_spec(
         isolated=isolated,
         too_large=too_large,
     )
-    for extension in EXTENSIONS:
-        spec = extension.specify(settings, spec)
+    for extension in _SPECIFYING:
+        if has_setting(settings, extension.needs):
+            spec = extension.specify(settings, spec)
     return spec
+
+
+_SPECIFYING = [each for each in EXTENSIONS if type(each).specify is not Extension.specify]
+_DEFAULTS = {row.name: row.default for row in MODEL_SETTINGS}
+
+
+def has_setting(settings: ModelSettings, needs: str) -> bool:
+    """Return whether a version has a value of this setting other than the default, or `needs` is empty."""
+    return not needs or getattr(settings, needs) != _DEFAULTS[needs]
 
 
 def _told(settings: ModelSettings) -> dict[str, Any]:
