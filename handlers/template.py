@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tsctl.handlers import orders, wire, worker
-from tsctl.handlers.lifetime import die_with
+from tsctl.handlers.own_process import die_with
 from tsctl.handlers.process.forking import (
     NotForkable,
     check_fit,

@@ -9,8 +9,7 @@ from contextlib import nullcontext
 from msgspec.structs import replace
 
 from tsctl.daemon.core.logs import without_secrets
-from tsctl.daemon.events.event import CORE_KINDS, LEVELS, Event, EventKind
-from tsctl.daemon.events.journal import Journal
+from tsctl.daemon.events.event import CORE_KINDS, LEVELS, Event, EventKind, Journal
 from tsctl.daemon.server.extensions import EXTENSIONS
 
 KINDS: dict[str, EventKind] = CORE_KINDS | {

@@ -53,9 +53,10 @@ class ModelFactory:
 
     Attributes:
         dispatchers: return the dispatcher of a version with these settings, or None; the first that has one counts.
-        specified: return the configuration of a version's workers, as the one before has returned it, or another; each
-            with the setting that the version must have, other than by default, or an empty text.
-        attached: called with each model that was made, or is set such a setting later; as for `specified`.
+            Each is with the setting that the version must have, other than by default, or with an empty text.
+        specified: return the configuration of a version's workers, as the one before has returned it, or another; as
+            for `dispatchers`.
+        attached: called with each model that was made, or is set such a setting later; likewise.
         parameter_headers: as of each model.
     """
 
@@ -74,7 +75,7 @@ class ModelFactory:
         self._clock = clock
         self._logs = logs
         self._recurring = recurring
-        self.dispatchers: Sequence[Callable[[ModelSettings], type[Dispatcher] | None]] = ()
+        self.dispatchers: Sequence[tuple[str, Callable[[ModelSettings], type[Dispatcher] | None]]] = ()
         self.specified: Sequence[tuple[str, Callable[[ModelSettings, WorkerSpec], WorkerSpec]]] = ()
         self.attached: Sequence[tuple[str, Callable[[ModelVersion], None]]] = ()
         self.parameter_headers: Mapping[str, ParameterHeader] = {}
@@ -110,7 +111,8 @@ class ModelFactory:
         Raises:
             RequirementsFailed: pip could not install the requirements.
         """
-        await self._environments.install(directory, manifest, partial(progress, "installing"))
+        if manifest.requirements_file is not None:
+            await self._environments.install(directory, manifest, partial(progress, "installing"))
 
     def build(
         self,
@@ -139,7 +141,7 @@ class ModelFactory:
         """
         manifest, document = texts
         name, version = manifest.model_name, manifest.model_version
-        block = self._config.model_values(name, version)
+        block = self._config.models_block.get(name, {}).get(version, {})
         check_served(document, manifest.config_file)
         for key in without_effect(document):
             _log.warning("%s: `%s` in %s has no effect here", name, key, manifest.config_file)
@@ -150,7 +152,7 @@ class ModelFactory:
         settings = merge(overrides, document, self._config, block, gpus=self._placement.gpus)
         source = Source(
             request.url, directory, unpacked, manifest, document, mark=mark, listed=listed,
-            python=self._environments.python(directory, manifest),
+            python=None if manifest.requirements_file is None else self._environments.python(directory, manifest),
         )  # fmt: skip
         settings = with_default_batch_size(settings, manifest.handler, declared)
         return self._attach(
@@ -192,7 +194,8 @@ class ModelFactory:
         return model
 
     def _dispatcher(self, settings: ModelSettings) -> type[Dispatcher]:
-        found = (chosen for choose in self.dispatchers if (chosen := choose(settings)) is not None)
+        asked = (choose for needs, choose in self.dispatchers if has_setting(settings, needs))
+        found = (chosen for choose in asked if (chosen := choose(settings)) is not None)
         return next(found, Dispatcher)
 
     def _specify(self, settings: ModelSettings, spec: WorkerSpec) -> WorkerSpec:

@@ -32,8 +32,7 @@ from tsctl.daemon.models.archives.sources.parts import recover
 from tsctl.daemon.models.archives.unpack import Limits
 from tsctl.daemon.models.build import ArchiveTexts, ModelFactory
 from tsctl.daemon.models.change import check_files
-from tsctl.daemon.models.gate import Gate
-from tsctl.daemon.models.persistence.ledger import Ledger
+from tsctl.daemon.models.persistence.ledger import Gate, Ledger
 from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
 from tsctl.daemon.models.presence import all_ready
 from tsctl.daemon.models.registering.ownership import OwnerWatch, check_name, check_owner
@@ -154,7 +153,8 @@ class Registrar:
             check_version(request, manifest)
             check_own_file(request, manifest, contents.directory, self._registry)
             await self.factory.install(manifest, contents.directory, progress)
-            self._check_name(request, manifest.model_name, replace=replace)
+            if request.ephemeral:
+                self._check_name(request, manifest.model_name, replace=replace)
             old = self.replacing.replaceable(manifest.model_name, manifest.model_version) if replace else None
             wanted = request if old is None or reset else keep(request, old)
             model = self.factory.build(wanted, texts, *contents)
@@ -165,7 +165,8 @@ class Registrar:
                 model.before = before_replacement(request, old, reset=reset)
                 self.replacing.begin(old, model)
                 attempt.beside = True
-            self.owners.watch(request)
+            if request.owner_pid:
+                self.owners.watch(request)
         if old is not None:
             at_once = not model.pool.wanted  # no worker to wait for; the answer says that the replacement is done
             await self.replacing.finish(model, progress, synchronous=request.synchronous or at_once)

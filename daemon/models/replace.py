@@ -20,8 +20,7 @@ from typing import Any
 
 from tsctl.daemon.core.errors import BeingReplaced, Conflict, DaemonError
 from tsctl.daemon.models.archives.opening import Progress
-from tsctl.daemon.models.gate import Gate
-from tsctl.daemon.models.persistence.ledger import Ledger
+from tsctl.daemon.models.persistence.ledger import Gate, Ledger
 from tsctl.daemon.models.presence import all_ready
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.replacement import Replacement

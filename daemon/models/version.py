@@ -21,10 +21,9 @@ from tsctl.daemon.models.reporting.model_state import CRASHES, NOT_IN_MEMORY, Mo
 from tsctl.daemon.models.reporting.reports import VersionReports
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.request import Source as Source
-from tsctl.daemon.models.request_path import PoolFollower, RequestPath, Resources
+from tsctl.daemon.models.request_path import PoolFollower, RequestPath, Resources, TakenJobs
 from tsctl.daemon.models.request_watcher import ParameterHeader, RequestWatcher
 from tsctl.daemon.models.settings import ModelSettings, SettingsBefore
-from tsctl.daemon.models.taken_jobs import TakenJobs
 from tsctl.daemon.workers.engine import LoadFailure
 from tsctl.handlers.wire import Declared
 

@@ -95,9 +95,10 @@ def connect(registry: Registry, registrar: Registrar, services: Mapping[str, Ser
     registrar.ledger.parts.services = {
         name: each for name, each in services.items() if type(each).keep is not Service.keep
     }
-    registrar.factory.dispatchers = _those_with("dispatcher", services)
-    registrar.factory.specified = [(each.__self__.needs, each) for each in _those_with("specify", services)]
-    registrar.factory.attached = [(each.__self__.needs, each) for each in _those_with("attach", services)]
+    factory = registrar.factory
+    factory.dispatchers = [(each.__self__.needs, each) for each in _those_with("dispatcher", services)]
+    factory.specified = [(each.__self__.needs, each) for each in _those_with("specify", services)]
+    factory.attached = [(each.__self__.needs, each) for each in _those_with("attach", services)]
     registrar.replacing.begun = _those_with("replacing", services)
     registrar.leaving = _those_with("leaving", services)
     registry.forgetting = _those_with("forget", services)

@@ -200,7 +200,7 @@ class Runtime:
         Raises:
             HandlerError: an optimisation asked for by name cannot be applied.
         """
-        if not chosen(asked, type(self._entry.instance)):
+        if (self._entry.instance is None and not asked) or not chosen(asked, type(self._entry.instance)):
             return []  # without importing torch, which a handler may not need
         from tsctl.handlers.optimize.apply import optimize
 
@@ -457,7 +457,8 @@ def _as_declared(entry: EntryPoint, inputs: Sequence[Mapping[str, Any]] | None) 
     declared = entry.declared
     if not inputs:
         if declared is None or declared.built_in:
-            return enveloped(entry, os.environ.get("TS_SERVICE_ENVELOPE", ""))
+            name = os.environ.get("TS_SERVICE_ENVELOPE", "")
+            return enveloped(entry, name) if name else entry
     elif declared is not None and declared.built_in:
         entry.declared = declaration_under(declared, inputs)
     elif declared is not None:

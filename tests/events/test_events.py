@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from tsctl.daemon.events.event import LEVELS, Event
+from tsctl.daemon.events.event import LEVELS, Event, Journal
 from tsctl.daemon.events.events import KINDS, MOST_REQUESTS, MOST_TEXT, Events
-from tsctl.daemon.events.journal import Journal
 
 
 def texts(events: list[Event]) -> list[str]:

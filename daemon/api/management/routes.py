@@ -25,13 +25,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tsctl.daemon.api.management.commands import Command, awaited, changing, run
+from tsctl.daemon.api.management.commands import Command, Parameters, awaited, changing, run
 from tsctl.daemon.api.management.control import own_route
 from tsctl.daemon.api.management.custom_metadata import customized_metadata
 from tsctl.daemon.api.management.describe import FieldsOf, describe, no_fields, notes_of, settings_of, shown_settings
 from tsctl.daemon.api.management.loading import ACTIONS, loading_command
 from tsctl.daemon.api.management.openapi import REGISTERING, Paths, describe_management
-from tsctl.daemon.api.management.parameters import Parameters
 from tsctl.daemon.api.management.patch import asked_of, change
 from tsctl.daemon.core.errors import (
     BadRequest,
@@ -193,7 +192,8 @@ def _register(registry: Registry, registrar: Registrar, exchange: Exchange, loca
     if reset and not replace:
         raise BadRequest("reset is true, but only a replacement has settings to reset: add replace=true.")
     owner = given.text("owner") or ""
-    check_owner_token(owner)
+    if owner:
+        check_owner_token(owner)
     owner_pid = given.whole("owner_pid", least=1, absent=None) or 0
     if owner_pid and not (owner and local_paths):
         raise BadRequest("owner_pid needs an owner, and works on the control socket only.")

@@ -6,8 +6,7 @@ daemon; by default the old daemon's), `check_memory` (true or false).
 
 from typing import Any, Protocol
 
-from tsctl.daemon.api.management.commands import run
-from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.api.management.commands import Parameters, run
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.router import Route

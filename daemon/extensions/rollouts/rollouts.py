@@ -19,8 +19,7 @@ from tsctl.daemon.extensions.rollouts.evidence import StepRecord
 from tsctl.daemon.extensions.rollouts.rollout import Rollout, RolloutEvent, RolloutState, advance
 from tsctl.daemon.extensions.rollouts.sequential import Trials
 from tsctl.daemon.metrics.histogram import Counts
-from tsctl.daemon.models.gate import Gate
-from tsctl.daemon.models.persistence.ledger import Ledger
+from tsctl.daemon.models.persistence.ledger import Gate, Ledger
 from tsctl.daemon.models.registry import Registry, Reservation
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.routing.changes import RouteChanges

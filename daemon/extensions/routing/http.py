@@ -8,8 +8,7 @@ DELETE   remove the route; the default version answers
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
-from tsctl.daemon.api.management.commands import changing, finished
-from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.api.management.commands import Parameters, changing, finished
 from tsctl.daemon.api.openapi import BOOLEAN, STATUS, STRING, Operation, Schema, members
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.extension import Audience, Kernel, Samples, Service

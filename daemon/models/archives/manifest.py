@@ -224,11 +224,15 @@ def without_effect(document: Mapping[str, Any]) -> list[str]:
 
 def misspelt(document: Mapping[str, Any]) -> list[str]:
     """Return a sentence on each key that is a setting's but for case and signs; any other key is the handler's own."""
-    known = {plain(row.yaml): row.yaml for row in MODEL_SETTINGS if row.yaml}
+    settings = {row.yaml for row in MODEL_SETTINGS if row.yaml}
+    others = [key for key in map(str, document) if key not in settings]
+    if not others:
+        return []
+    known = {plain(name): name for name in settings}
     return [
         f"`{key}` in model-config.yaml is no setting; did you mean `{known[plain(key)]}`?"
-        for key in map(str, document)
-        if key not in known.values() and plain(key) in known
+        for key in others
+        if plain(key) in known
     ]
 
 

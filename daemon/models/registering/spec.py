@@ -17,7 +17,6 @@ from typing import Any
 
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.core.logs import OutputLog
-from tsctl.daemon.extension import Extension
 from tsctl.daemon.marfile import Manifest
 from tsctl.daemon.model_settings import MOST
 from tsctl.daemon.models.settings import ModelSettings
@@ -172,7 +171,7 @@ def worker_spec(
     return spec
 
 
-_SPECIFYING = [each for each in EXTENSIONS if type(each).specify is not Extension.specify]
+_SPECIFYING = [each for each in EXTENSIONS if "specify" in vars(type(each))]
 _DEFAULTS = {row.name: row.default for row in MODEL_SETTINGS}
 
 

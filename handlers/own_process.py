@@ -1,8 +1,29 @@
-"""Freed memory: a worker's malloc keeps all of it between batches, and none while the worker is idle."""
+"""What a worker's process sets for itself: its end with its parent, its memory, and its priority.
+
+Freed memory: malloc keeps all of it between batches, and none while the worker is idle.
+
+The lowest priority, for one that runs only where no other wants the core: SCHED_IDLE (sched(7)) does that among the
+threads of one scheduling group. With autogroups (`sched_autogroup_enabled`, the usual case without a cgroup for each
+service) every session is a group of its own, and groups share the cores alike, whatever their threads are: then the
+group has to step back, too.
+"""
 
 import contextlib
 import ctypes
 import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1  # prctl(2)
+
+
+def die_with(parent: int) -> None:
+    """Make the kernel kill this process when its parent dies, even in the middle of a batch."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # the parent died before the call
+        os._exit(0)
+
 
 # mallopt(3). Setting either one ends glibc's own adjustment, so both are set; an older glibc takes at most 32 MiB for
 # the second, the maximum of that adjustment.
@@ -37,3 +58,22 @@ def give_memory_back() -> None:
     """
     with contextlib.suppress(AttributeError):  # not in every libc
         ctypes.CDLL(None).malloc_trim(0)
+
+
+BACKGROUND = "TSWORKER_BACKGROUND"  # in the environment of workers that run beside those that serve
+_LOWEST = "19"  # as nice(1)
+
+
+def step_back(autogroup: Path = Path("/proc/self/autogroup")) -> None:
+    """Lower the priority of this process, and of all that it starts; and that of its session, if it leads one."""
+    with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    if os.getsid(0) == os.getpid():  # else the others of the session would step back, too
+        with suppress(OSError):  # without autogroups there is no such file
+            autogroup.write_text(_LOWEST)
+
+
+def step_back_if_asked() -> None:
+    """Step back if the environment says so."""
+    if os.environ.get(BACKGROUND):
+        step_back()
