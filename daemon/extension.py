@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from tsctl.daemon.core.clock import Clock
     from tsctl.daemon.core.logs import OutputLog
     from tsctl.daemon.core.machine.gpu import Gpus
-    from tsctl.daemon.events.event import Level
-    from tsctl.daemon.events.events import Events
+    from tsctl.daemon.events.events import Events, Level
     from tsctl.daemon.events.recurring import Recurring
     from tsctl.daemon.http.bounds.receiving import ReceiveBudget
     from tsctl.daemon.http.bounds.sending import SendBudget

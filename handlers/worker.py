@@ -19,10 +19,16 @@ import msgspec
 from tsctl.handlers import wire
 from tsctl.handlers.gpu_memory import HeldMemory
 from tsctl.handlers.names import COMPILE, ONNX_RUNTIME, split_handler
-from tsctl.handlers.own_process import die_with, give_memory_back, keep_memory, step_back_if_asked
+from tsctl.handlers.own_process import (
+    die_with,
+    enter_group,
+    give_memory_back,
+    keep_memory,
+    log_to_output,
+    step_back_if_asked,
+)
 from tsctl.handlers.process.connection import DaemonConnection, Disconnected, take_over
-from tsctl.handlers.process.forking import enter_group, start_apart
-from tsctl.handlers.process.log_output import log_to_output
+from tsctl.handlers.process.forking import start_apart
 from tsctl.handlers.process.schedule import alone
 from tsctl.handlers.process.threads import handlers_choice, keep_handlers_choice, set_threads, threads_in_force
 from tsctl.handlers.requests.excerpt import excerpt, message_of
@@ -187,8 +193,7 @@ def serve(
     began = time.perf_counter()
     leader = None
     try:
-        if message.group:
-            enter_group(message.group)  # before any handler code, which can start processes
+        enter_group(message.group)  # before any handler code, which can start processes
         if message.cpus:
             os.sched_setaffinity(0, message.cpus)  # before a library starts threads, which inherit the affinity
         leader = join_ranks(message, connection)

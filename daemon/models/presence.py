@@ -8,16 +8,14 @@ A command waits here until the workers are ready, or another condition on a vers
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from tsctl.daemon.core.errors import DaemonError, OutOfResources, Stopping, WorkersFailed
 from tsctl.daemon.models.archives.opening import Progress
 from tsctl.daemon.models.reporting.model_state import ModelState
+from tsctl.daemon.models.request import Source
 from tsctl.daemon.workers.engine import LoadFailure
 from tsctl.daemon.workers.pool import Pool
-
-if TYPE_CHECKING:
-    from tsctl.daemon.models.version import ModelVersion
 
 
 class Presence:
@@ -116,10 +114,21 @@ class Presence:
         """Note that the version has been retired."""
 
 
+class AwaitedVersion(Protocol):
+    """A version, as far as a command waits for it."""
+
+    name: str
+    version: str
+    source: Source
+    pool: Pool
+    stopping: bool
+    listeners: dict[Callable[[], None], None]
+
+
 _IMPORT = ("ModuleNotFoundError", "ImportError")
 
 
-async def all_ready(model: "ModelVersion", wanted: int, progress: Progress) -> None:
+async def all_ready(model: AwaitedVersion, wanted: int, progress: Progress) -> None:
     """Wait until a model has `wanted` ready workers, or fewer after a scale down meanwhile; report the progress.
 
     Raises:
@@ -150,7 +159,7 @@ async def all_ready(model: "ModelVersion", wanted: int, progress: Progress) -> N
     raise kind(f"{sentence}\n\n{details}" if details else sentence)
 
 
-def _requirements_remedy(model: "ModelVersion", failure: LoadFailure) -> str:
+def _requirements_remedy(model: AwaitedVersion, failure: LoadFailure) -> str:
     """Return the end of the sentence on an import that fails where the archive's requirements are not installed."""
     file = model.source.manifest.requirements_file
     if file is None or model.source.python is not None or not failure.error.startswith(_IMPORT):
@@ -161,7 +170,7 @@ def _requirements_remedy(model: "ModelVersion", failure: LoadFailure) -> str:
     )
 
 
-async def until(model: "ModelVersion", condition: Callable[[], bool], timeout: float | None) -> None:
+async def until(model: AwaitedVersion, condition: Callable[[], bool], timeout: float | None) -> None:
     """Wait until a condition on a model holds, or for `timeout` seconds; check after each change."""
     done = asyncio.get_running_loop().create_future()
 

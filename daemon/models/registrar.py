@@ -26,6 +26,7 @@ from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.models.archives.manifest import check_own_file, check_version
 from tsctl.daemon.models.archives.opening import Archives, Directories
 from tsctl.daemon.models.archives.opening import Progress as Progress
 from tsctl.daemon.models.archives.sources.parts import recover
@@ -36,7 +37,6 @@ from tsctl.daemon.models.persistence.ledger import Gate, Ledger
 from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
 from tsctl.daemon.models.presence import all_ready
 from tsctl.daemon.models.registering.ownership import OwnerWatch, check_name, check_owner
-from tsctl.daemon.models.registering.pins import check_own_file, check_version
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.replace import Replacing, before_replacement, check_unclaimed, keep
 from tsctl.daemon.models.request import Registration as Registration  # re-exported for callers

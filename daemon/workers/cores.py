@@ -1,4 +1,4 @@
-"""What each worker computes with: the cores that all may use, its threads, and its GPUs.
+"""The cores, threads and GPUs of each worker.
 
 A GPU is the least used of those that its model may use, counted from 0 (`choose`, a pure function). `Placement` keeps
 the count of workers on each, over all models of the daemon. Which GPUs there are is core/machine/cards.py.

@@ -42,8 +42,8 @@ from tsctl.daemon.core.errors import (
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
 from tsctl.daemon.http.router import Route
+from tsctl.daemon.models.archives.manifest import sha256_pin
 from tsctl.daemon.models.registering.ownership import check_owner_token
-from tsctl.daemon.models.registering.pins import sha256_pin
 from tsctl.daemon.models.registrar import Progress, Registrar, Registration
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import answering_of, are_ready

@@ -1,4 +1,4 @@
-"""The process of one worker, from its creation to the report of its exit.
+"""One worker's process, from its creation to the report of its exit.
 
 A `WorkerProcess` is over when the process has ended, and its frames and output have been read to the end; or
 `LAST_WORDS` seconds after the process's end, if a child holds one of the two open. The seconds are counted in turns of
