@@ -199,7 +199,7 @@ EXCEPT: dict[str, tuple[str, ...]] = {
     "handlers.typed.waiting": ("asyncio",),
     "tsctl.python.async_client": ("asyncio",),
     "tsctl.python.npy": ("numpy",),
-    "tsctl.python.transport.async_link": ("asyncio",),
+    "tsctl.python.transport.waiting": ("asyncio",),
 }
 # Where only these may come from outside the standard library.
 OUTSIDE: dict[str, tuple[str, ...]] = {
