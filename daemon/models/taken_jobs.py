@@ -2,10 +2,9 @@
 
 from typing import Protocol
 
-from tsctl.daemon.batching.dispatcher import reply_of
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.errors import DaemonError
-from tsctl.daemon.core.job import Job, JobPhase, Reply
+from tsctl.daemon.core.job import Job, JobPhase, Reply, error_reply
 from tsctl.daemon.metrics.version import VersionMetrics
 
 
@@ -62,7 +61,7 @@ class TakenJobs:
             self._model.accept(job, refused=self._refusing)
         except DaemonError as error:
             job.watchers = ()  # they have seen the refusal
-            job.answer(reply_of(error), job.ending)
+            job.answer(error_reply(error), job.ending)
         self._release(job)
 
     def refuse_all(self) -> None:
