@@ -9,12 +9,14 @@ from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.logs import OutputLog
 from tsctl.daemon.core.texts.log_format import without_secrets
 from tsctl.daemon.extensions.torchserve_logs.files import DaemonLines, LineWriter, LogFiles, TorchServeFile
-from tsctl.daemon.extensions.torchserve_logs.log4j import BARE
 from tsctl.daemon.extensions.torchserve_logs.metric_log import MARK, MetricLog, parse_printed
 from tsctl.daemon.http.messages import Request
 from tsctl.daemon.metrics.torchserve.selection import Selection
 
 FIRST_NUMBER = 9000
+BARE = frozenset(
+    {"access_log", "ts_metrics", "model_metrics"}
+)  # a time and a text; others have a level, a thread, a logger
 
 
 class OutputCopies:
