@@ -25,7 +25,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from tsctl.handlers.builtin.bare_model import construct_and_load, copies_weights
 from tsctl.handlers.builtin.support.batches import module_of
 from tsctl.handlers.builtin.support.onnx import load_session
 from tsctl.handlers.sdk.errors import HandlerError
@@ -208,26 +207,32 @@ def _load_eager(model_file: Path, weights: Path | None, config: Mapping[str, Any
     if len(classes) != 1:
         names = ", ".join(each.__name__ for each in classes) or "none"
         raise HandlerError(f"{model_file.name} should define exactly one torch.nn.Module, and defines {names}")
-    model: nn.Module
-    if weights is None or not config.get("weightsOnly", True):
-        model = classes[0]()
-        state = None if weights is None else read_weights(weights, config)
+    model: nn.Module = classes[0]()
+    if weights is not None:
+        state = read_weights(weights, config, mapped=copies_weights(model))
         if isinstance(state, nn.Module):
             model = state
-        elif weights is not None:
-            _load_state(model, state, weights, model_file)
-        return model.to(device).eval()
-
-    def load(model: nn.Module) -> None:
-        state = read_weights(weights, config, mapped=copies_weights(model))
-        _load_state(model, state, weights, model_file)
-
-    return construct_and_load(classes[0], load).to(device).eval()
+        else:
+            with _refused(f"`{weights.name}` does not fit {model_file.name}"):
+                model.load_state_dict(state)
+    return model.to(device).eval()
 
 
-def _load_state(model: nn.Module, state: Any, weights: Path, model_file: Path) -> None:
-    with _refused(f"`{weights.name}` does not fit {model_file.name}"):
-        model.load_state_dict(state)
+def copies_weights(model: nn.Module) -> bool:
+    """Return whether `load_state_dict` copies all values, as torch's own modules do.
+
+    Then a file may be mapped while it is read. A class with its own ways may keep the tensors, and so the mapping of a
+    file that may change.
+    """
+    return all(
+        _is_torchs(type(module), "load_state_dict", "_load_from_state_dict", "set_extra_state")
+        and not (module._load_state_dict_pre_hooks or module._load_state_dict_post_hooks)
+        for module in model.modules()
+    )
+
+
+def _is_torchs(module_class: type[nn.Module], *names: str) -> bool:
+    return all(str(getattr(module_class, name).__module__).startswith("torch.nn.") for name in names)
 
 
 def read_weights(weights: Path, config: Mapping[str, Any], *, mapped: bool = False) -> Any:
