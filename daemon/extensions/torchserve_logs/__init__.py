@@ -72,6 +72,6 @@ class TorchServeLogsExtension(Extension):
     def install(self, kernel: Kernel) -> Service | None:
         if not kernel.config.log_files and kernel.config.log_location is None:
             return None
-        from tsctl.daemon.extensions.torchserve_logs.service import TorchServeLogsService
+        from tsctl.daemon.extensions.torchserve_logs.logs import TorchServeLogsService
 
         return TorchServeLogsService(kernel)

@@ -3,7 +3,6 @@
 A program of its own: an order on stdin, JSON lines on stdout (__main__.py).
 
     candidates     the sets to try
-    jpeg           the size of a JPEG: small ones gain nothing from `scaled_decode`
     turns          each set in turns with that of now: full batches, and the worker's own report
     harness        the throw-away worker, and the batches that it runs
 """

@@ -26,9 +26,13 @@ from tsctl.daemon.config.worker_env import model_environment
 from tsctl.daemon.core.clock import LoopClock
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.extensions.optimizing.choice import TrialRow, choose
-from tsctl.daemon.extensions.optimizing.measuring.candidates import OptimizationSet, candidates, sets_of_trial
+from tsctl.daemon.extensions.optimizing.measuring.candidates import (
+    OptimizationSet,
+    candidates,
+    is_large_jpeg,
+    sets_of_trial,
+)
 from tsctl.daemon.extensions.optimizing.measuring.harness import HarnessLoadFailed, SampleFailed
-from tsctl.daemon.extensions.optimizing.measuring.jpeg import is_large_jpeg
 from tsctl.daemon.extensions.optimizing.measuring.turns import SetTurns
 from tsctl.daemon.tools.telling import tell
 from tsctl.daemon.workers.cores import chosen_threads, threads_for, usable_cores
