@@ -57,7 +57,7 @@ def _watched(client: DaemonClient, method: str, target: str, subject: str, **par
 
 
 def act_on_version(socket: Path | None, model: str, action: str, *, wait: bool) -> None:
-    """Have a version's workers loaded, restarted or retried, and print the result.
+    """Load, restart or retry a version's workers, and print the result.
 
     Args:
         action: the last word of the route.

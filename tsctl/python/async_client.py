@@ -10,11 +10,11 @@ from typing import Any, Self
 
 from tsctl.python import calls
 from tsctl.python.calls import Call
-from tsctl.python.session import Session
+from tsctl.python.session import ClientSession
 from tsctl.python.transport.waiting import connect
 
 
-class AsyncClient(Session):
+class AsyncClient(ClientSession):
     """A daemon, for programs on asyncio; arguments, errors and repetitions as of `Client`.
 
     Any number of tasks of one event loop may use a client; each call has a connection of its own while it lasts. A call

@@ -6,12 +6,12 @@ from collections.abc import Generator, Mapping
 from typing import Any, Self
 
 from tsctl.python import calls
-from tsctl.python.session import Session
+from tsctl.python.session import ClientSession
 from tsctl.python.transport.blocking import connect
 from tsctl.python.transport.link import finish
 
 
-class Client(Session):
+class Client(ClientSession):
     """A daemon, for programs: predictions, and the management of models.
 
     Connections are kept and used again. A client may be used by several threads, and after a fork. Every call raises

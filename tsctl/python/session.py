@@ -1,4 +1,4 @@
-"""What both clients do: connections that are kept, and calls that are sent until they are answered."""
+"""The common part of both clients: connections that are kept, and calls that are sent until they are answered."""
 
 import os
 import random
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST_IDLE = 32  # connections that are kept for further calls
 
 
-class Session(ABC):
+class ClientSession(ABC):
     """A daemon, and the connections to it; `Client` and `AsyncClient` add the methods that users call."""
 
     _connect: Connect
