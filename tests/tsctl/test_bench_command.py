@@ -11,8 +11,7 @@ from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl import generator
 from tsctl.commands.bench import notes, target_of
-from tsctl.loadgen.processor import ProcessorTime
-from tsctl.loadgen.tally import Tally
+from tsctl.loadgen.tally import ProcessorTime, Tally
 from tsctl.tensors.bodies import write_grpc_message
 from tsctl.tensors.requests import read_inference_request
 

@@ -3,11 +3,10 @@
 import copy
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
-from tsctl.showcase.facts import ClassifiedPhotograph, Disturbance, MeasuredPace, ShowcaseFacts
+from tsctl.showcase.facts import Disturbance, MeasuredPace, ShowcaseFacts
 from tsctl.showcase.screen import LINES, QUIET, WIDTH, draw_digit, heartbeat, pace_line, screen, spoken
 
 ABOUT = (
@@ -19,8 +18,8 @@ def at_the_beginning() -> ShowcaseFacts:
     return ShowcaseFacts(bytes(64), ABOUT, 32, doing="starting a private daemon")
 
 
-def moments(photograph: bool = False) -> Iterator[ShowcaseFacts]:
-    """Yield the facts of one run, moment by moment, which ends with a photograph or without."""
+def moments() -> Iterator[ShowcaseFacts]:
+    """Yield the facts of one run, moment by moment."""
     facts = at_the_beginning()
     yield copy.deepcopy(facts)
     facts.answer = "It reads this one as 9, with probability 0.868."
@@ -43,15 +42,12 @@ def moments(photograph: bool = False) -> Iterator[ShowcaseFacts]:
         yield copy.deepcopy(facts)
     facts.failed = 1
     yield copy.deepcopy(facts)
-    if photograph:
-        facts.photograph = ClassifiedPhotograph(Path("china.jpg"), (("palace", 0.35), ("bell cote", 0.19)))
-    facts.lacks_photograph = not photograph
     facts.doing = ""
     facts.finished = True
     yield copy.deepcopy(facts)
 
 
-@pytest.mark.parametrize("facts", [*moments(), *moments(photograph=True)])
+@pytest.mark.parametrize("facts", [*moments()])
 def test_every_moment_fits_the_screen_and_nothing_on_it_moves(facts: ShowcaseFacts) -> None:
     lines = screen(facts, now=3661.0)
 
@@ -59,15 +55,12 @@ def test_every_moment_fits_the_screen_and_nothing_on_it_moves(facts: ShowcaseFac
     assert [line for line in lines if len(line) > WIDTH] == []
 
 
-@pytest.mark.parametrize("photograph", [False, True])
-def test_a_pipe_gets_lines_that_stay_true(photograph: bool) -> None:
-    said = [spoken(facts) for facts in moments(photograph)]
+def test_a_pipe_gets_lines_that_stay_true() -> None:
+    said = [spoken(facts) for facts in moments()]
 
     for earlier, later in pairwise(said):
         assert later[: len(earlier)] == earlier
     assert len(said[-1]) > len(said[0])
-    assert any("palace 0.35, bell cote 0.19." in line for line in said[-1]) == photograph
-    assert any("pip install" in line for line in said[-1]) != photograph
 
 
 def test_the_pace_in_batches_is_compared_with_the_pace_in_ones() -> None:
