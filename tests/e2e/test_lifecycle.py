@@ -105,7 +105,7 @@ def test_without_a_daemon_every_verb_says_so_and_exits_with_3(idle: Served) -> N
         ["stop"],
         ["describe", "m"],
         ["register", "m.mar"],
-        ["scale", "m", "1"],
+        ["scale", "m", "--workers", "1"],
     ):
         done = idle.run(*verb)
 

@@ -29,7 +29,7 @@ def watched(idle: Served) -> Served:
     idle.start()
     handler = idle.folder / "handler.py"
     handler.write_text(HANDLER)
-    idle.tsctl("register", str(handler), "--name", "m", "--batch-size", "1")
+    idle.tsctl("register", str(handler), "--model-name", "m", "--batch-size", "1")
     return idle
 
 
