@@ -28,7 +28,7 @@ from tests.lab.mutants.changes import Mutant, first_line, outermost
 # A mutant that loops, or waits, for ever is killed, too: after so many times what a test takes without any change …
 TIMES = 10
 LOOPS = 5.0  # … and these seconds of processor time, as others may work on the machine
-WAITS = 60.0  # … and these seconds
+WAITS = 15.0  # … and these seconds
 PROFILE = "mutants"
 _ENTERED = "__entered__"  # the global name of the functions that a test has entered
 _OF_FUNCTION = 1  # inspect.CO_OPTIMIZED: the code of a function, not of a class
@@ -52,13 +52,15 @@ class Usual(NamedTuple):
 
     Attributes:
         cpu, wall: seconds.
-        entered: functions of the modules, by module and first line.
+        entered, made: functions of the modules, by module and first line, that were entered in all, and before the
+            test itself, by fixtures that others may share.
     """
 
     passed: bool
     cpu: float
     wall: float
     entered: frozenset[tuple[str, int]]
+    made: frozenset[tuple[str, int]]
 
 
 class Judging:
@@ -72,6 +74,7 @@ class Judging:
         self._modules = modules
         self._judge = judge
         self._failed = False
+        self._entered, self._made = set[tuple[str, int]](), frozenset[tuple[str, int]]()
         self._items: list[pytest.Item] = []
         self._usual: list[Usual] = []
         self._files: defaultdict[str, list[int]] = defaultdict(list)  # the indices of a file's tests
@@ -79,6 +82,10 @@ class Judging:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._failed |= report.failed
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_call(self) -> None:
+        self._made = frozenset(self._entered)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -132,15 +139,15 @@ class Judging:
                 print(f"left out, as it fails without any change: {name}", flush=True)
 
     def _run_noting(self) -> Iterator[Usual]:
-        entered: set[tuple[str, int]] = set()
         for name in self._modules:
-            sys.modules[name].__dict__[_ENTERED] = entered
+            sys.modules[name].__dict__[_ENTERED] = self._entered
             self._exchange(name, codes_of(noting(name)))
         for index in range(len(self._items)):
             cpu, wall = time.process_time(), time.monotonic()
             passed = self._run_one(index, index + 1)
-            yield Usual(passed, time.process_time() - cpu, time.monotonic() - wall, frozenset(entered))
-            entered.clear()
+            took = time.process_time() - cpu, time.monotonic() - wall
+            yield Usual(passed, *took, frozenset(self._entered), self._made)
+            self._entered.clear()
 
     def _run_changed(self, module: str, mutant: Mutant, own: str) -> None:
         """Run the tests that reach a mutant; the first that fails ends this process."""
@@ -156,18 +163,21 @@ class Judging:
                 os._exit(1)
 
     def _reaching(self, function: tuple[str, int], own: str) -> list[int]:
-        """Return the tests of the files that enter a function: its own first, then those that take the least time.
+        """Return the tests that enter a function: its own first, then of the files that take the least time.
 
-        All tests of a file count: what one of them has made, others look at.
+        Where a fixture enters it, all tests of the file count: what it has made, others look at.
         """
-        files = [
-            file for file, tests in self._files.items() if any(function in self._usual[each].entered for each in tests)
-        ]
+        found = dict[str, list[int]]()
+        for file, tests in self._files.items():
+            if any(function in self._usual[each].made for each in tests):
+                found[file] = tests
+            elif entering := [each for each in tests if function in self._usual[each].entered]:
+                found[file] = entering
 
         def order(file: str) -> tuple[bool, float]:
-            return not file.startswith(own), sum(self._usual[each].cpu for each in self._files[file])
+            return not file.startswith(own), sum(self._usual[each].cpu for each in found[file])
 
-        return [index for file in sorted(files, key=order) for index in self._files[file]]
+        return [index for file in sorted(found, key=order) for index in found[file]]
 
     def _run_one(self, index: int, following: int) -> bool:
         """Run a test; `following` is the next one, for which fixtures stay."""
