@@ -15,7 +15,7 @@ from tsctl.daemon.core.logs import OutputLog
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.metrics.version import VersionMetrics
-from tsctl.daemon.models.registering.spec import mode_of, worker_spec
+from tsctl.daemon.models.registering.spec import first_batch_size, mode_of, worker_spec
 from tsctl.daemon.models.request import Source
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.workers.engine import Engine, WorkerSpec
@@ -119,8 +119,10 @@ class RequestPath:
         self.pool.set_limits(size, settings.response_timeout, settings.startup_timeout)
 
     def _collector(self, settings: ModelSettings) -> Collector:
-        rows = mode_of(settings) != "batch"
-        return make_collector(settings.policy, self._batch_size(), settings.max_delay, self.traffic, rows=rows)
+        return make_collector(
+            settings.policy, self._batch_size(), settings.max_delay, self.traffic,
+            first=first_batch_size(settings), rows=mode_of(settings) != "batch",
+        )  # fmt: skip
 
     def limit_batches(self, most: int | None) -> None:
         """Send at most so many requests in a batch from now on, also where the settings allow more; None: as these."""
