@@ -5,7 +5,7 @@
     + house {"own": false}                 arguments of the house; the first line, where it is there
     + put m {"config": "batchSize: 2"}     a model in the store; `+ archive m 1.0 {"in": "store"}`: as a file
     + serve m 1.0 {"workers": 2}           a version that is registered, with workers that are ready
-    + handler {"inputs": [["a", "json"]]}  what the handler of the next workers takes
+    + handler {"inputs": [["a", "json"]]}  what the handler of the next workers takes; `+ handler base_handler`
     + load takes 100                       the loading of the next workers; or `works`, `fails WHY`, `has no memory`
     + batch takes 10                       the next batches, or `10 each`; `+ pass 10`: seconds go by
     + capacity 1                           the batches that a worker may hold
@@ -26,7 +26,8 @@ and what is asked. The rest is written by `python -m tests.lab transcripts`:
     > GET /metrics grep NAME               or an expression that begins the lines; `form a=1`: a form
     > the answers at retry-after:          to all requests that were begun, as far as they are there; `all` waits
     < 200 {"status": "…"}                  the answer; headers are shown by names that end with a colon
-    * m/1.0 body "cat", url_path ""        what a worker got: the parameters, and what the daemon adds to the headers
+    * m/1.0 body (TYPE) "cat", url_path "" what a worker got: the parameters, the head of its tensors, and what the
+                                           daemon adds to the headers
     = m/1.0 ready: 0 1, batch_size: 4      which of all workers that were ever started are, and unusual settings
 """
 
@@ -40,6 +41,7 @@ from typing import Any
 
 from tests.api.house import House
 from tests.http.peer import Answer, Peer
+from tsctl.daemon.core.arena import Payload
 from tsctl.daemon.core.job import Job, Piece, Reply
 from tsctl.daemon.marfile import Packing, write_archive
 from tsctl.daemon.models.settings import ModelSettings
@@ -47,10 +49,12 @@ from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.workers.engine import LoadFailure
 from tsctl.daemon.workers.slot import SlotState
+from tsctl.handlers.sdk.built_in import declaration_of
 from tsctl.handlers.wire import Declared, Input
 
 JSON = "Content-Type: application/json"
 FORM = "Content-Type: application/x-www-form-urlencoded"
+ADDED = ("url_path", "explain", "describe", "ts_request_sequence", "X-Dialogue")
 TURNS = 4  # of the loop: commands run in tasks
 USUAL = vars(
     ModelSettings(queue_jobs=2, queue_bytes=2**28, response_timeout=120.0, startup_timeout=120.0, keep_alive=300.0)
@@ -104,9 +108,11 @@ async def _arrange(house: Talking, root: Path, verb: str, rest: str) -> None:
             write_archive(Packing(model_name=name, version=value, handler="image_classifier"), root / given["in"])
         case "serve", name:
             await house.serve(name, value or "1.0", **given)
+        case "handler", built_in if built_in:
+            house.engine.declared = declaration_of(built_in)
         case "handler", _:
-            inputs = [Input(*each) for each in given.pop("inputs")]
-            house.engine.declared = Declared(inputs, **{"batches": True} | given)
+            tensors = {way: [Input(*each) for each in given.pop(way, [])] for way in ("inputs", "outputs")}
+            house.engine.declared = Declared(**{"batches": True} | given | tensors)
         case "load", "takes":
             house.engine.load_time = float(value.split()[-1])
         case "load", "works":
@@ -236,10 +242,19 @@ def _jobs(house: Talking, seen: list[Job]) -> list[str]:
         name = f"* {worker.spec.model_name}/{worker.spec.model_version}"
         for job in (job for batch in worker.batches for job in batch.jobs if job not in seen):
             seen.append(job)
-            params = [(param.name, bytes(param.value).decode()) for param in job.params]
-            params += [each for each in job.headers if each[0] in ("url_path", "explain", "describe")]
-            said.append(f"{name} {', '.join(f'{param} {json.dumps(value)}' for param, value in params)}")
+            params = [_param(*param) for param in job.params]
+            params += [f"infer {job.infer}"] * (job.infer is not None)
+            params += [f"{each} {json.dumps(value)}" for each, value in job.headers if each.startswith(ADDED)]
+            said.append(f"{name} {', '.join(params)}")
     return said
+
+
+def _param(name: str, kind: str, value: Payload) -> str:
+    try:
+        shown = json.dumps(bytes(value).decode())
+    except UnicodeDecodeError:
+        shown = bytes(value).hex(" ")
+    return f"{name} ({kind}) {shown}" if kind else f"{name} {shown}"
 
 
 def _state(house: Talking) -> dict[str, str]:
