@@ -97,23 +97,6 @@ def test_stop_leaves_no_process_and_no_socket_and_keeps_what_the_next_run_restor
     assert (unpacked / "echo.py").is_file()
 
 
-@pytest.mark.thin
-def test_without_a_daemon_every_verb_says_so_and_exits_with_3(idle: Served) -> None:
-    for verb in (
-        ["status"],
-        ["ls"],
-        ["stop"],
-        ["describe", "m"],
-        ["register", "m.mar"],
-        ["scale", "m", "--workers", "1"],
-    ):
-        done = idle.run(*verb)
-
-        assert done.returncode == 3, verb
-        assert f"no daemon at `{idle.folder / 'control.sock'}`" in done.stderr
-        assert "tsctl start" in done.stderr
-
-
 def run_in_foreground(idle: Served) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         [TSCTL, "run"], env=idle.environment, cwd=idle.folder, stderr=subprocess.PIPE, text=True, start_new_session=True
