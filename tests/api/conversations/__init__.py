@@ -182,7 +182,9 @@ async def _answered(house: Talking, asked: str) -> list[str]:
     word, *parts = rest.split() or [""]
     body, parts = ("", parts) if word in ("at", "grep") else (rest.strip(), [])
     kinds = [JSON] * body.startswith(("{", "[")) + [FORM] * (word == "form")
-    answer = await house.ask(method, target, body.removeprefix("form ").encode(), *kinds)
+    if word == "form":
+        body = body.removeprefix("form").lstrip()
+    answer = await house.ask(method, target, body.encode(), *kinds)
     if word == "grep":
         return [f"< {_masked(line)}" for line in answer.body.decode().splitlines() if re.match(parts[0], line)]
     return _told_of(answer, parts)
