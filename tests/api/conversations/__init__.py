@@ -3,7 +3,8 @@
 `## the claim` begins one, with a daemon of its own (tests/api/house.py). In it, what is arranged:
 
     + house {"own": false}                 arguments of the house; the first line, where it is there
-    + put m {"config": "batchSize: 2"}     a model in the store; `+ archive m 1.0 {"in": "store"}`: as a file
+    + put m {"config": "batchSize: 2"}     a model in the store, with `files` by their names;
+                                           `+ archive m 1.0 {"in": "store"}`: as a file
     + serve m 1.0 {"workers": 2}           a version that is registered, with workers that are ready
     + handler {"inputs": [["a", "json"]]}  what the handler of the next workers takes; `+ handler base_handler`
     + load takes 100                       the loading of the next workers; or `works`, `fails WHY`, `has no memory`
@@ -28,7 +29,8 @@ and what is asked. The rest is written by `python -m tests.lab transcripts`:
     < 200 {"status": "…"}                  the answer; headers are shown by names that end with a colon
     * m/1.0 body (TYPE) "cat", url_path "" what a worker got: the parameters, the head of its tensors, and what the
                                            daemon adds to the headers
-    = m/1.0 ready: 0 1, batch_size: 4      which of all workers that were ever started are, and unusual settings
+    = m/1.0 ready: 0 1, batch_size: 4      which of all workers that were ever started are, unusual settings, and
+                                           who looks at all requests
 """
 
 import asyncio
@@ -103,7 +105,10 @@ async def _arrange(house: Talking, root: Path, verb: str, rest: str) -> None:
         case "house", _:
             ...
         case "put", name:
-            house.put(name, **given)
+            files = given.pop("files", {})
+            directory = house.put(name, **given)
+            for file, text in files.items():
+                (directory / file).write_text(text)
         case "archive", name:
             write_archive(Packing(model_name=name, version=value, handler="image_classifier"), root / given["in"])
         case "serve", name:
@@ -269,4 +274,6 @@ def _state_of(house: Talking, model: ModelVersion) -> str:
     wanted = f" of {model.pool.wanted}" if model.pool.wanted != model.pool.ready else ""
     settings: Mapping[str, Any] = vars(model.settings)
     other = {name: each for name, each in settings.items() if name != "origins" and each != USUAL[name]}
+    if model.watchers:
+        other["watched_by"] = " ".join(type(each).__name__ for each in model.watchers)
     return ", ".join([f"ready: {ready or 'none'}{wanted}", *(f"{name}: {each}" for name, each in other.items())])

@@ -202,39 +202,6 @@ async def test_an_upgrade_holds_it_and_it_goes_on_afterwards(tmp_path: Path) -> 
     assert (await shown(house))["share"] == 100
 
 
-@pytest.mark.parametrize(
-    ("target", "status", "said"),
-    [
-        ("/models/m/rollout", 400, "version is missing"),
-        ("/models/m/rollout?version=1.0", 400, "answers all requests already"),
-        ("/models/m/rollout?version=9.0", 404, "9.0"),
-        ("/models/n/rollout?version=9.0", 404, "n"),
-        ("/models/m/rollout?version=2.0&steps=0", 400, "steps is `0`"),
-        ("/models/m/rollout?version=2.0&every=2d", 400, "every is `2d`"),
-        ("/models/m/rollout?version=2.0&abort_if=x", 400, "`x` is no condition"),
-        pytest.param("/models/m/rollout?version=2.0&compare=true", 400, "not declared repeatable", marks=compares),
-        ("/models/m/rollout/pause", 404, "not found"),
-    ],
-)
-async def test_what_is_refused(tmp_path: Path, target: str, status: int, said: str) -> None:
-    house = await serving(tmp_path)
-
-    told, document = await house.tell("POST", target)
-
-    assert (told, said in document["message"]) == (status, True), document
-    assert not house.service(RolloutsService).rollouts.by_model
-
-
-async def test_it_is_described_for_openapi(tmp_path: Path) -> None:
-    house = await serving(tmp_path)
-
-    _, document = await house.tell("OPTIONS", "/models/m/rollout")
-
-    path = "/models/{model_name}/rollout"
-    assert {"get", "post"} <= document["paths"][path].keys()
-    assert {f"{path}/promote", f"{path}/abort"} <= document["paths"].keys()
-
-
 def test_a_decision_that_raises_is_not_the_last_one() -> None:
     clock, calls = FakeClock(), 0
 
