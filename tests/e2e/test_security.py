@@ -64,25 +64,6 @@ def test_a_management_address_needs_a_token_to_start(idle: Served) -> None:
     assert idle.run("status").returncode == 3
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (("--inference-address", "https://127.0.0.1:0"), "asks for https, and there is no certificate"),
-        (("--management-address", "https://127.0.0.1:0"), "asks for https, and there is no certificate"),
-        (("--certificate-file", "/missing.pem", "--private-key-file", "/missing.pem"), "No such file or directory"),
-        (("--allowed-urls", "http://(.*"), "is not a regular expression"),
-    ],
-)
-def test_a_setting_for_security_is_never_ignored(idle: Served, options: tuple[str, ...], sentence: str) -> None:
-    idle.environment["TSCTL_MANAGEMENT_WITHOUT_TOKEN"] = "true"
-
-    refused = idle.run("start", *options)
-
-    assert refused.returncode in (1, 2)
-    assert sentence in " ".join(refused.stderr.replace("│", "").split())
-    assert idle.run("status").returncode == 3
-
-
 @pytest.mark.thin
 def test_the_token_opens_the_management_address(guarded: Served) -> None:
     url = f"{management(guarded)}/models"
