@@ -37,7 +37,7 @@ import asyncio
 import json
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -78,9 +78,16 @@ class Talking(House):
 
 async def play(lines: list[str], root: Path) -> list[str]:
     """Ask again, with files in an empty directory, and return the lines as they would have to be."""
-    made: list[str] = []
     first = lines[0] if lines[0].startswith("+ house ") else "+ house {}"
-    house, state, seen = Talking(root, **json.loads(first[8:])), dict[str, str](), list[Job]()
+    house = Talking(root, **json.loads(first[8:]))
+    return await talk(lines, house, root, lambda asked: _answered(house, asked))
+
+
+async def talk(
+    lines: list[str], house: House, root: Path, answered: Callable[[str], Awaitable[list[str]]]
+) -> list[str]:
+    """Arrange and ask again; `answered` asks, and returns the lines of the answer."""
+    made, state, seen = list[str](), dict[str, str](), list[Job]()
     for line in lines:
         if line.startswith("+ "):
             made.append(line)
@@ -89,7 +96,7 @@ async def play(lines: list[str], root: Path) -> list[str]:
             state = _state(house)
             made += _jobs(house, seen)
         elif line.startswith("> "):
-            made += [line, *await _answered(house, line[2:].replace("FOLDER", str(root)))]
+            made += [line, *await answered(line[2:].replace("FOLDER", str(root)))]
             made += _jobs(house, seen)
             before, state = state, _state(house)
             made += [f"= {name} {told}" for name, told in state.items() if before.get(name) != told]
@@ -97,7 +104,7 @@ async def play(lines: list[str], root: Path) -> list[str]:
     return [line.replace(str(root), "FOLDER").replace(CHANGEABLE, "ALL-THAT-CHANGES") for line in made]
 
 
-async def _arrange(house: Talking, root: Path, verb: str, rest: str) -> None:
+async def _arrange(house: House, root: Path, verb: str, rest: str) -> None:
     names, _, more = f" {rest}".partition(" {")
     given: dict[str, Any] = json.loads("{" + more) if more else {}
     word, _, value = names.strip().partition(" ")
@@ -131,15 +138,15 @@ async def _arrange(house: Talking, root: Path, verb: str, rest: str) -> None:
             house.engine.batch_time = lambda size: float(seconds) * (size if each else 1)
         case "capacity", _:
             house.engine.capacity = int(word)
-        case "header", _ if value:
+        case "header", _ if isinstance(house, Talking) and value:
             house.headers[word] = value.strip('"')
-        case "header", _:
+        case "header", _ if isinstance(house, Talking):
             del house.headers[word]
         case "event", kind:
             house.registrar.events.add(kind, value, **given)
         case "pass", _:
             house.clock.advance(float(word))
-        case "begin", method:
+        case "begin", method if isinstance(house, Talking):
             target, _, body = value.partition(" ")
             house.begun.append(house.send(method, target, (body + " {" + more if more else body).strip().encode()))
         case "stream", _:
@@ -161,7 +168,7 @@ async def _arrange(house: Talking, root: Path, verb: str, rest: str) -> None:
             house.registry.expect(name)
         case "settle", name:
             house.registry.settle(name, value)
-        case "leave", _:
+        case "leave", _ if isinstance(house, Talking):
             house.begun[-1].leave()
         case "started", _:
             house.started = word == "yes"
@@ -242,7 +249,7 @@ def _part(document: Any, path: list[str]) -> Any:
     return _part(document[path[0]], path[1:]) if path[0] in document else "is not there"
 
 
-def _jobs(house: Talking, seen: list[Job]) -> list[str]:
+def _jobs(house: House, seen: list[Job]) -> list[str]:
     """Return what workers were given since the last call, each worker's requests together."""
     said = []
     for worker in house.engine.workers:
@@ -264,11 +271,11 @@ def _param(name: str, kind: str, value: Payload) -> str:
     return f"{name} ({kind}) {shown}" if kind else f"{name} {shown}"
 
 
-def _state(house: Talking) -> dict[str, str]:
+def _state(house: House) -> dict[str, str]:
     return {f"{model.name}/{model.version}": _state_of(house, model) for model in house.registry}
 
 
-def _state_of(house: Talking, model: ModelVersion) -> str:
+def _state_of(house: House, model: ModelVersion) -> str:
     started = [*map(id, house.engine.workers)]
     ready = " ".join(str(started.index(id(each.worker))) for each in model.pool.slots if each.state is SlotState.UP)
     wanted = f" of {model.pool.wanted}" if model.pool.wanted != model.pool.ready else ""
