@@ -8,6 +8,7 @@
     < GET /metrics text "…"                      a body of the type text/plain; `raw "…"`: the whole answer
     & tsctl.generator.GENERATOR [{"stage": "…"}] what the process says that a command starts instead of this program
     @ TSCTL_TOKEN secret                         a variable of the environment
+    ? FILE EXPRESSION                            shows, with `|`, the lines of a file that begin with the expression
     $ tsctl describe net                         the command; the rest is written
     > GET /models/net (TYPE) "BODY"              what it asked of the daemon
     | …                                          what it wrote to stdout, and with `!` to stderr; `= 2`: its exit code
@@ -17,6 +18,7 @@
 
 import json
 import os
+import re
 import shlex
 import sys
 import tarfile
@@ -61,7 +63,12 @@ def _played(lines: list[str], daemon: FakeDaemon, folder: Path, invoke: Invoke, 
                 _answer(daemon, line[2:])
             case "@":
                 name, _, value = line[2:].partition(" ")
-                os.environ[name] = value
+                os.environ[name] = value.replace("FOLDER", str(folder))
+            case "?":
+                name, _, expression = line[2:].partition(" ")
+                written = (folder / name).read_text().splitlines() if (folder / name).exists() else ["is not there"]
+                made += [line, *(f"| {each}" for each in written if re.match(expression, each))]
+                continue
             case "&":
                 program, _, events = line[2:].partition(" ")
                 said.write_text("\n".join(json.dumps(_filled(each)) for each in json.loads(events)))
@@ -80,7 +87,10 @@ def _played(lines: list[str], daemon: FakeDaemon, folder: Path, invoke: Invoke, 
                     told.append(f"% {order.read_text()}")
                     order.unlink()
                 told += [f"= {result.exit_code}"] * bool(result.exit_code)
-                for shown, hidden in ((folder, "FOLDER"), (folder.parent, "HOME"), (sys.executable, "PYTHON")):
+                programs = Path(sys.executable).parent
+                for shown, hidden in (
+                    (folder, "FOLDER"), (folder.parent, "HOME"), (sys.executable, "PYTHON"), (programs, "PROGRAMS"),
+                ):  # fmt: skip
                     told = [each.replace(str(shown), hidden) for each in told]
                 made += told
                 continue
