@@ -12,7 +12,6 @@ from tsctl.daemon.workers.engine import ENDS
 from tsctl.handlers.wire import Measurement
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-M = "model=m,version=1.0"
 
 
 async def metrics_of(house: House, query: str = "") -> dict[str, float]:
