@@ -8,12 +8,14 @@
     + serve m 1.0 {"workers": 2}           a version that is registered, with workers that are ready
     + handler {"inputs": [["a", "json"]]}  what the handler of the next workers takes; `+ handler base_handler`
     + load takes 100                       the loading of the next workers; or `works`, `fails WHY`, `has no memory`
-    + batch takes 10                       the next batches, or `10 each`; `+ pass 10`: seconds go by
+    + batch takes 10                       the next batches, or `10 each`
+    + pass 10                              seconds go by; `+ pass 10 by 1`: in steps, in which commands are carried out
+    + ask 150 every 0.1 POST /predictions/m x   so many requests, of which nothing is told
     + capacity 1                           the batches that a worker may hold
     + header X-A: 1                        what all further requests have; `+ header X-A:`: no longer
     + begin POST /predictions/m cat        a request that nobody waits for, unless by `> the answer`
     + stream {"body": "Once"}              a piece of the answer to the latest request; `status`: another than 200
-    + answer 503 {"body": "no"}            the answers of workers, or other fields of a `Reply`
+    + answer 503 {"body": "no"}            the answers of workers, or other fields of a `Reply`; those `of` a version
     + stop m, + end 0                      the end of a model, the death of a worker
     + event scaled five {"model": "m"}     what operators are told
     + only management                      the address: its routes alone, or those of `predictions`
@@ -69,6 +71,7 @@ class Talking(House):
 
     def __init__(self, root: Path, **given: Any) -> None:
         super().__init__(root, **given)
+        self.registry.routes.random.seed(1)
         self.headers: dict[str, str] = {}
         self.begun: list[Peer] = []
 
@@ -94,7 +97,7 @@ async def talk(
             verb, _, rest = line[2:].partition(" ")
             await _arrange(house, root, verb, rest)
             state = _state(house)
-            made += _jobs(house, seen)
+            made += _jobs(house, seen) if verb != "ask" else _jobs(house, seen)[:0]
         elif line.startswith("> "):
             made += [line, *await answered(line[2:].replace("FOLDER", str(root)))]
             made += _jobs(house, seen)
@@ -145,7 +148,16 @@ async def _arrange(house: House, root: Path, verb: str, rest: str) -> None:
         case "event", kind:
             house.registrar.events.add(kind, value, **given)
         case "pass", _:
-            house.clock.advance(float(word))
+            step = float(value.split()[-1]) if value else float(word)
+            for _ in range(round(float(word) / step)):
+                house.clock.advance(step)
+                await _turn(house)
+        case "ask", count:
+            _, seconds, method, target, body = value.split()
+            for _ in range(int(count)):
+                house.send(method, target, body.encode())
+                house.clock.advance(float(seconds))
+                await _turn(house)
         case "begin", method if isinstance(house, Talking):
             target, _, body = value.partition(" ")
             house.begun.append(house.send(method, target, (body + " {" + more if more else body).strip().encode()))
@@ -153,9 +165,9 @@ async def _arrange(house: House, root: Path, verb: str, rest: str) -> None:
             job = [job for worker in house.engine.workers for batch in worker.batches for job in batch.jobs][-1]
             job.stream(Piece(int(given.get("status", 200)), given["body"].encode("latin-1")))
         case "answer", status:
-            headers = [(name, each) for name, each in given.pop("headers", [])]
-            reply = Reply(int(status), given.pop("body").encode(), headers=headers, **given)
-            house.engine.answer = lambda job: reply
+            headers, of = [(name, each) for name, each in given.pop("headers", [])], given.pop("of", "")
+            reply, other = Reply(int(status), given.pop("body").encode(), headers=headers, **given), house.engine.answer
+            house.engine.answer = lambda job: reply if of in ("", _version_of(house, job)) else other(job)
         case "stop", name:
             house.registry.find(name).stop()
         case "end", _:
@@ -176,9 +188,22 @@ async def _arrange(house: House, root: Path, verb: str, rest: str) -> None:
             getattr(house.registrar.gate, {"closed": "close"}.get(word, "open"))()
         case _:
             raise ValueError(verb, rest)
+    await _turn(house)
+
+
+async def _turn(house: House) -> None:
     for _ in range(TURNS):
         await asyncio.sleep(0)
         house.clock.settle()
+
+
+def _version_of(house: House, job: Job) -> str:
+    """Return the version whose worker has a job."""
+    return next(
+        worker.spec.model_version
+        for worker in house.engine.workers
+        if any(job in batch.jobs for batch in worker.batches)
+    )
 
 
 async def _answered(house: Talking, asked: str) -> list[str]:
