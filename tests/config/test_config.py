@@ -23,7 +23,7 @@ def read_of_a_config(path: Path) -> set[str]:
 
 
 def test_what_is_read_of_the_configuration_is_a_setting() -> None:
-    known = set(vars(resolve({}, {}))) | {"model_metrics", "model_values"}
+    known = set(vars(resolve({}, {}))) | {"model_metrics"}
     # `from …config.config import Config`, and extensions, whose kernel has one.
     files = [
         file for file in ROOT.glob("daemon/**/*.py") if "Config" in file.read_text() or "kernel." in file.read_text()

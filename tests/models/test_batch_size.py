@@ -36,12 +36,12 @@ BUILT_IN = Declared([Input("data", "image")], batches=True, built_in=True)
             id="but for one whose steps were written for batches of one"),
         pytest.param(8, "h.py", None, (1, "default"), id="a handler of TorchServe's form keeps one"),
         pytest.param(8, "image_classifier", None, (8, "default for built-in handlers"), id="built in: the fallback"),
-        pytest.param(0, "h.py", declared(), (8, "default for typed handlers"), id="typed: the signature decides"),
-        pytest.param(4, "h.py", declared(), (8, "default for typed handlers"), id="whatever the client sends"),
+        pytest.param(0, "h.py", declared(), (32, "default for typed handlers"), id="typed: the signature decides"),
+        pytest.param(4, "h.py", declared(), (32, "default for typed handlers"), id="whatever the client sends"),
         pytest.param(
             0, "h.py", declared(batches=False, waits=True), (32, "default for coroutines"), id="a coroutine: 32 wait"),
         pytest.param(
-            0, "h.py", declared(waits=True), (8, "default for typed handlers"), id="one that takes lists is one call"),
+            0, "h.py", declared(waits=True), (32, "default for typed handlers"), id="one that takes lists is one call"),
         pytest.param(
             8, "h.py", declared(batch_size=32), (32, "the handler's declaration"), id="its own size wins"),
         pytest.param(
@@ -72,9 +72,23 @@ async def test_a_typed_handler_gets_its_size_when_the_first_worker_is_ready(benc
 
     model = await serve(bench, workers=2)
 
-    assert in_force(model) == (8, "default for typed handlers") and model.settings.policy == "auto"
-    assert [worker.spec.batch_size for worker in bench.engine.workers] == [8, 8]
-    assert model.traffic.batch_size == 8
+    assert in_force(model) == (32, "default for typed handlers") and model.settings.policy == "auto"
+    assert [worker.spec.batch_size for worker in bench.engine.workers] == [32, 32]
+    assert model.traffic.batch_size == 32
+
+
+async def test_more_than_eight_are_a_batch_once_they_pay_or_somebody_says_so(
+    bench: StubDaemon,
+) -> None:
+    bench.engine.declared = declared()
+
+    model = await serve(bench)
+
+    assert model.traffic.most == 8
+    change_settings(model, {"max_delay": 0.2})
+    assert model.traffic.most == 8
+    change_settings(model, {"batch_size": 32})
+    assert model.traffic.most == 32
 
 
 async def test_its_first_batch_is_as_large_as_that(bench: StubDaemon) -> None:
@@ -98,7 +112,7 @@ async def test_a_worker_that_was_still_loading_is_told_the_size_too(bench: StubD
     first._load()
     second._load()
 
-    assert (first.spec.batch_size, second.spec.batch_size) == (8, 8)
+    assert (first.spec.batch_size, second.spec.batch_size) == (32, 32)
 
 
 async def test_a_later_worker_changes_nothing(bench: StubDaemon) -> None:
@@ -149,7 +163,7 @@ async def test_a_built_in_handler_has_its_size_before_a_worker_loads(bench: Stub
 async def test_in_an_archive_and_over_torchserves_api_the_signature_decides_too(bench: StubDaemon) -> None:
     bench.engine.declared = declared()
 
-    assert in_force(await serve(bench, fallback_batch_size=None)) == (8, "default for typed handlers")
+    assert in_force(await serve(bench, fallback_batch_size=None)) == (32, "default for typed handlers")
 
 
 async def test_after_a_restart_the_first_load_has_it_and_the_declaration_is_known(
@@ -163,9 +177,9 @@ async def test_after_a_restart_the_first_load_has_it_and_the_declaration_is_know
     await again.start()
 
     model = again.registry.find("m")
-    assert in_force(model) == (8, "default for typed handlers")
+    assert in_force(model) == (32, "default for typed handlers")
     assert (model.declared, list(model.notes)) == (declared(), ["a note"])
-    assert again.engine.workers[0].spec.batch_size == 8
+    assert again.engine.workers[0].spec.batch_size == 32
 
 
 async def test_after_a_restart_an_edited_handler_is_known_by_its_new_declaration(bench: StubDaemon) -> None:
@@ -188,7 +202,7 @@ async def test_a_replacement_keeps_the_fallback_and_not_the_size(bench: StubDaem
     new = await replace(bench, other(bench))
 
     assert in_force(new) == (16, "the handler's declaration")
-    assert new.before is not None and new.before.settings.batch_size == 8
+    assert new.before is not None and new.before.settings.batch_size == 32
 
 
 async def test_a_size_that_was_set_is_kept_by_a_replacement_whatever_the_handler_declares(bench: StubDaemon) -> None:
@@ -205,11 +219,11 @@ async def test_while_a_replacement_loads_the_old_one_keeps_its_size(bench: StubD
     bench.engine.declared, bench.engine.load_time = declared(batch_size=16), NEVER
 
     loading = await replace(bench, other(bench), synchronous=False)
-    assert in_force(old)[0] == 8
+    assert in_force(old)[0] == 32
     ready(bench)
     await until(lambda: bench.registry.find("m") is loading)
 
-    assert in_force(bench.registry.find("m"))[0] == 16 and in_force(old)[0] == 8
+    assert in_force(bench.registry.find("m"))[0] == 16 and in_force(old)[0] == 32
 
 
 @pytest.mark.parametrize("asked", [{}, {"batch_size": 16}])

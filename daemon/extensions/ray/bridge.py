@@ -15,8 +15,7 @@ from collections.abc import Callable, Mapping
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.workers.engine import BatchEvents, WorkerListener, WorkerSpec
 from tsctl.daemon.workers.local import LocalWorker
-from tsctl.daemon.workers.processes.output import Output
-from tsctl.daemon.workers.processes.pipe import Pace
+from tsctl.daemon.workers.processes.output import Output, Pace
 from tsctl.daemon.workers.processes.reaper import Children, Process
 from tsctl.daemon.workers.processes.spawn import Pipes, SpawnRequest, execute, open_channels
 from tsctl.daemon.workers.processes.templates.tree import follow

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.api.house import House
-from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.api.management.commands import Parameters
 from tsctl.daemon.http.messages import Request
 
 JSON = "Content-Type: application/json"

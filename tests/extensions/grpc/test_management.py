@@ -20,7 +20,7 @@ from tsctl.daemon.extensions.grpc.protos.messages import message_class
 from tsctl.daemon.extensions.grpc.server import methods_of
 from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
-from tsctl.daemon.http.router import join
+from tsctl.daemon.http.router import join, resolved
 from tsctl.daemon.server.extensions import EXTENSIONS
 
 pytestmark = pytest.mark.slow  # a real server and client
@@ -35,6 +35,7 @@ async def managed(root: Path) -> AsyncIterator[GrpcHouse]:
             management_routes(house.registry, house.registrar, None, local_paths=False),
             *(each.routes(Audience.MANAGERS) for each in house.services),
         )
+        routes = resolved(routes)
         methods = methods_of(ManagementService(routes))
         models = AwaitedModels(house.registry, 2, ReceiveBudget())
         methods |= methods_of(RepositoryService(OIP, house.registry, lambda: True, models, made.arrivals, routes))

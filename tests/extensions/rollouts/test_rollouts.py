@@ -76,9 +76,9 @@ def test_a_decision_that_raises_is_not_the_last_one() -> None:
         raise RuntimeError(name)
 
     nothing: Any = None
-    registry = cast(Any, SimpleNamespace(expects=expects))
+    registry = cast(Any, SimpleNamespace(expects=expects, reservations={}))
     rollouts = Rollouts(registry, nothing, nothing, nothing, clock, Events())
-    rollouts.restore({"m": cast(Any, SimpleNamespace(going_on=True))})
+    rollouts.restore({"m": cast(Any, SimpleNamespace(going_on=True, version="2.0", versions=("2.0",)))})
     rollouts.begin()
 
     for _ in range(2):
