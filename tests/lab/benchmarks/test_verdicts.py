@@ -24,7 +24,7 @@ def figures(rate: float, **more: float) -> Figures:
 def results_of(**servers: Figures) -> Results:
     results = Results(dict(FACTS))
     for server, found in servers.items():
-        results.add("constant", 8, server, 0, found)
+        results.add("constant", 8, server, found)
     return results
 
 
@@ -42,9 +42,9 @@ def test_less_is_better_of_everything_but_the_rate() -> None:
 
 def test_a_server_that_answers_wrongly_or_never_again_does_not_win() -> None:
     results = results_of(tsctl=figures(1.0))
-    results.add("constant", 8, "mosec", 1, figures(1e6, wrong=1))
-    results.add("kill", 0, "tsctl", 0, {"again": 0.2})
-    results.add("kill", 0, "mosec", 0, {"again": float("inf")})
+    results.add("constant", 8, "mosec", figures(1e6, wrong=1))
+    results.add("kill", 0, "tsctl", {"again": 0.2})
+    results.add("kill", 0, "mosec", {"again": float("inf")})
 
     assert "| mosec | wrong answers |" in page.load_table(results, "constant", 8)
     assert not [line for line in losses(results) if "killed" in line]
@@ -97,8 +97,8 @@ def test_models_with_their_own_weights_have_the_peers_that_people_serve_them_wit
     assert suiting["minilm"] == ["tsctl", "mosec", "litserve", "infinity-emb"]
     assert suiting["lite0"] == ["tsctl", "tsctl+onnxruntime", "mosec", "torch-loop", "onnxruntime-loop"]
     results = Results({"workloads": ["lite0"], "peers": suiting["lite0"]})
-    results.add("lite0", 1, "tsctl", 0, figures(20.0))
-    results.add("lite0", 1, "onnxruntime-loop", 0, {"rate": 40.0, "p50": 0.025, "cpu": 0.05, "errors": 0})
+    results.add("lite0", 1, "tsctl", figures(20.0))
+    results.add("lite0", 1, "onnxruntime-loop", {"rate": 40.0, "p50": 0.025, "cpu": 0.05, "errors": 0})
     assert "| onnxruntime-loop | 40.0 |" in page.load_table(results, "lite0", 1)
     assert WORKLOADS["lite0"].title in losses(results)[0]
 
