@@ -1,6 +1,7 @@
 """The workloads: what is served, how it is asked, and for how long; load for each number of connections, and a kill."""
 
 import os
+import random
 import signal
 import threading
 import time
@@ -17,6 +18,7 @@ CLIENTS = 8
 QUIET = 1.0  # seconds of load before the kill
 AFTER = 1.0  # seconds of load after the first good answer
 PATIENCE = 10.0  # seconds after which a request hangs, and a server counts as never serving again
+SHUFFLED = 8  # times that each body is among those that are sent, over and over, in an order that is equal for all
 PAUSE = 0.05  # seconds that a client waits after it was refused
 
 
@@ -44,14 +46,14 @@ class Workload:
 
 
 _MINILM = f"""\
-all-MiniLM-L6-v2 with its own weights; eight texts of 3 to 150 words in turn. tsctl serves the
+all-MiniLM-L6-v2 with its own weights; eight texts of 3 to 150 words in a mixed order. tsctl serves the
 [example](examples/embeddings/README.md), mosec and litserve its function in a worker of theirs. infinity-emb, which
 has neither workers nor a delay, gets each text in JSON, by its own route. An answer is right if each of its numbers is
 within {CLOSE:g} of that of the function in one process. Before it is measured, each server is asked for 30 s, in which
 tsctl learns what padding costs.
 """
 _LITE0 = """\
-EfficientNet-Lite0 with its own weights; photographs in turn, JPEG and PNG. tsctl serves the
+EfficientNet-Lite0 with its own weights; photographs in a mixed order, JPEG and PNG. tsctl serves the
 [example](examples/photographs/README.md), mosec the same network in torch. `torch-loop` and `onnxruntime-loop` have
 no server: one process, with as many threads as a worker, decodes, prepares and classifies one photograph after the
 other. There are no connections to them, so they have the same figures in each table.
@@ -83,11 +85,13 @@ def load(running: Running, workload: Workload, served: Served) -> Iterator[tuple
     Then each request is sent once more, all at once: an answer that is not right makes the figures wrong.
     """
     bodies = [request.body for request in served.requests]
+    # Not in turn: with eight texts, each batch of eight would have the longest, and nobody could learn what padding costs.
+    sent = random.Random(1).sample(bodies * SHUFFLED, len(bodies) * SHUFFLED) if len(bodies) > 1 else bodies
     if workload.warm_up:
-        wrk.run(running.url, bodies, max(workload.connections), workload.warm_up)
+        wrk.run(running.url, sent, max(workload.connections), workload.warm_up)
     for connections in workload.connections:
         before = running.cpu
-        found = wrk.run(running.url, bodies, connections, workload.seconds)
+        found = wrk.run(running.url, sent, connections, workload.seconds)
         used = running.cpu - before
         with ThreadPoolExecutor(len(bodies)) as pool:
             answers = list(pool.map(lambda body: running.ask(body.read_bytes()), bodies))
