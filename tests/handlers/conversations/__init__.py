@@ -17,6 +17,7 @@ The rest is written by `python -m tests.lab transcripts`:
     . printed                        on the standard output
     ~ 0 a                            a piece of the answer to the first row; without any: the batch goes on
     < 200 a (text/plain)             an answer: its status, body and headers; of one that failed, TorchServe's word
+    = measured gauge Heat C 21.5 {}  what the daemon is told, but for the times of the handler and of its stages
     = alone: 1 failed                the batch was run again in parts; `= too many: 8`: so many did not fit together;
                                      `= in the log: 0 tracebacks`, where they are not as many as those that are told
     ! ValueError: no                 why it did not load, or the last line of a traceback, with the rows that it failed
@@ -100,7 +101,11 @@ def form(*parts: tuple[Any, ...], **named: str | bytes) -> wire.Row:
 def ask(request: Any, **headers: str) -> wire.Row:
     """Return the request with these headers."""
     row = _row(request)
-    return wire.Row(row.id, [(name.replace("_", "-"), value) for name, value in headers.items()], row.params)
+    return wire.Row(
+        row.id,
+        [(name.replace("_", "-") if name[0].isupper() else name, value) for name, value in headers.items()],
+        row.params,
+    )
 
 
 def instances(*values: Any, **query: str) -> wire.Row:
@@ -175,6 +180,11 @@ class _Conversation(contextlib.ExitStack):
         if runtime.too_large:
             told.append(f"= too many: {runtime.too_large}")
         told += [f"! {each.traceback.splitlines()[-1]} {each.rows}" for each in runtime.failures]
+        told += [
+            f"= measured {each.kind} {each.name} {each.unit} {each.value:g} {dict(each.labels)}"
+            for each in runtime.measured()
+            if each.name not in ("HandlerTime", wire.STAGE_TIME)
+        ]
         tracebacks = logged.getvalue().count("Traceback (most recent call last)")
         told += [f"= in the log: {tracebacks} tracebacks"] * (tracebacks != len(runtime.failures))
         return told
@@ -219,7 +229,7 @@ class _Printed(io.StringIO):
 
     def write(self, text: str) -> int:
         *lines, rest = (self.getvalue() + text).split("\n")
-        self._all += [f". {line}" for line in lines]
+        self._all += [f". {re.sub(r'hostname:[^,]+,[0-9]+', 'hostname:HERE,NOW', line)}" for line in lines]
         self.seek(0)
         self.truncate()
         return super().write(rest)

@@ -131,4 +131,6 @@ class _Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.util.spec_from_loader(name, self, origin=str(Path(*name.split(".")).with_suffix(".py")))
 
     def exec_module(self, module: types.ModuleType) -> None:
-        exec(compile(self._source, self._module, "exec"), module.__dict__)
+        # As from its file: by the path, tracebacks tell our frames from a handler's.
+        file = Path(*self._module.split(".")).with_suffix(".py").absolute()
+        exec(compile(self._source, str(file), "exec"), module.__dict__)
