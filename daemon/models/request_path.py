@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tsctl.daemon.batching.dispatcher import Dispatcher, reply_of
+from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.batching.observer import BatchObserver
 from tsctl.daemon.batching.policies.collector import Collector
 from tsctl.daemon.batching.policies.table import make_collector
@@ -17,7 +17,7 @@ from tsctl.daemon.batching.queue import Queue, patience
 from tsctl.daemon.batching.traffic.traffic import Traffic
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.errors import DaemonError
-from tsctl.daemon.core.job import Job, JobPhase, Reply
+from tsctl.daemon.core.job import Job, JobPhase, Reply, error_reply
 from tsctl.daemon.core.logs import OutputLog
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.events.recurring import Recurring
@@ -284,7 +284,7 @@ class TakenJobs:
             self._model.accept(job, refused=self._refusing)
         except DaemonError as error:
             job.watchers = ()  # they have seen the refusal
-            job.answer(reply_of(error), job.ending)
+            job.answer(error_reply(error), job.ending)
         self._release(job)
 
     def refuse_all(self) -> None:

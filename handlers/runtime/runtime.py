@@ -27,7 +27,7 @@ from tsctl.handlers.tensor_heads import InferHead
 from tsctl.handlers.tensors.views import Views
 
 if TYPE_CHECKING:
-    from tsctl.handlers.optimize.apart import Apart
+    from tsctl.handlers.optimize.packages.side_by_side import Apart
 
 
 def read_model_config(load: wire.Load) -> dict[str, Any]:

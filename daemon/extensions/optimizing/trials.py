@@ -226,7 +226,7 @@ class TrialRunner:
         model.reports.add("trial-ended", choice.text)
 
     def _order(self, model: ModelVersion, trial: Trial, content_type: str, length: int) -> dict[str, Any]:
-        """Return the order of the process: see daemon/extensions/optimizing/measuring/order.py."""
+        """Return the order of the process: see daemon/extensions/optimizing/measuring/__main__.py."""
         source, settings = model.source, model.settings
         limits = {"batchSize": settings.batch_size, "startupTimeout": LONGEST, "responseTimeout": LONGEST}
         declared = self._config.metrics_config

@@ -16,10 +16,7 @@ from tests.lab.benchmarks.environments import ROOT
 FOLDER = "tests/handlers"
 # Why they cannot run with a device that is not the CPU → which. Others that need a process without CUDA start one.
 LEFT_OUT = {
-    "they fork the process that they run in, which has called CUDA": (
-        "tests/handlers/test_template.py",
-        "tests/handlers/optimize/test_together.py",
-    ),
+    "they fork the process that they run in, which has called CUDA": ("tests/handlers/test_template.py",),
     "`int8` is for processors": ("tests/handlers/optimize/test_int8.py",),
     "they need tsctl installed, which a clone is not": ("tests/handlers/runtime/test_elsewhere.py",),
 }

@@ -13,8 +13,7 @@ import pytest
 
 from tests.kit.told import Told, told_in
 from tsctl.service.plan import ServicePlan
-from tsctl.service.service import service_text
-from tsctl.service.socket import socket_text
+from tsctl.service.service import service_text, socket_text
 
 MOST_EXPOSURE = 2.0  # of 10, as docs/guides/systemd.md has it
 ROOT = Path(__file__).parents[3]
