@@ -33,6 +33,7 @@ class BackgroundService(Service):
         self._begin()
 
     async def settle(self, *, replaced: bool) -> None:
+        del replaced
         self._settle()
 
     def close(self) -> None:
