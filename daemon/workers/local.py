@@ -14,6 +14,7 @@ from tsctl.daemon.core.arena import Arena
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.errors import ResponseTimeout
 from tsctl.daemon.core.job import Batch, Fate, Job, Piece, error_reply
+from tsctl.daemon.workers.cores import held_by
 from tsctl.daemon.workers.engine import (
     LOAD_FAILED,
     UNREACHABLE,
@@ -24,7 +25,6 @@ from tsctl.daemon.workers.engine import (
     WorkerSpec,
 )
 from tsctl.daemon.workers.frames import Flows, check_measured, outcomes_of, piece_of, predict_of, row_of
-from tsctl.daemon.workers.gpus import held_by
 from tsctl.daemon.workers.inflight import CAPACITY, InFlight
 from tsctl.daemon.workers.processes.memory_limit import LOOK_EVERY, excess, memory_of, memory_of_group
 from tsctl.daemon.workers.processes.process import WorkerProcess

@@ -84,7 +84,7 @@ def test_a_full_disk_is_told_and_what_was_told_meanwhile_is_kept(echo: Served) -
     assert all(event["time"] - now < SOON for event in lost())
 
     resource.prlimit(echo.pid, resource.RLIMIT_FSIZE, before)
-    echo.tsctl("scale", "echo", "2")
+    echo.tsctl("scale", "echo", "--workers", "2")
     assert "scaled to 2 workers" in log(echo) and "could not be written here)" in log(echo)
     echo.stop()
     echo.start()
@@ -143,7 +143,7 @@ def test_a_follower_hears_events_live_through_an_upgrade(echo: Served, following
             heard.append(json.loads(out.readline())["kind"])
 
     hear("model-ready")  # the stream has begun
-    echo.tsctl("scale", "echo", "2")
+    echo.tsctl("scale", "echo", "--workers", "2")
     hear("scaled")
     echo.tsctl("upgrade")
     hear("upgraded")

@@ -24,7 +24,7 @@ from tsctl.terminal.verb import Verb
 CHECK = (sys.executable, "-P", "-m", "tsctl.daemon.tools.check")
 
 
-@click.command(cls=Verb)
+@click.command(cls=Verb, earlier={"--input": ""})
 @click.argument("target", metavar="TARGET", type=click.Path())
 @sample_argument
 @content_type_option

@@ -13,7 +13,7 @@ from tsctl.errors import CliError
 from tsctl.showcase.facts import Disturbance
 from tsctl.showcase.load import AskingClients, clients, order_for
 from tsctl.showcase.measuring import REGISTRATION
-from tsctl.showcase.private import MODEL, Stage
+from tsctl.showcase.stage import MODEL, Stage
 
 LINGER = 2.0  # seconds between two disturbances
 PATIENCE = 60.0  # seconds for a new worker

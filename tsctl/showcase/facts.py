@@ -1,6 +1,7 @@
 """The facts that the demo has seen so far. Scenes write the facts, the screen shows them; nothing else is shown."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 @dataclass
@@ -37,6 +38,14 @@ class Disturbance:
     seconds: float | None = None
 
 
+@dataclass(frozen=True)
+class ClassifiedPhotograph:
+    """A photograph, and what the network found on it: names of classes with probabilities, the surest first."""
+
+    file: Path
+    classes: tuple[tuple[str, float], ...]
+
+
 @dataclass
 class ShowcaseFacts:
     """All facts of one run of the demo.
@@ -49,6 +58,8 @@ class ShowcaseFacts:
         answer: what the model says about the digit; empty until it was asked.
         clients: how many ask at the same time.
         answered, failed: requests of the clients since the disturbances began.
+        photograph: with its classes; None until then, and without its packages.
+        lacks_photograph: the packages that one needs are not installed.
         finished: every scene has been played.
     """
 
@@ -63,6 +74,8 @@ class ShowcaseFacts:
     answered: int = 0
     failed: int = 0
     counting: bool = False
+    photograph: ClassifiedPhotograph | None = None
+    lacks_photograph: bool = False
     finished: bool = False
 
     @property

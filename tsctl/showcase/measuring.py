@@ -9,7 +9,7 @@ from tsctl.errors import CliError
 from tsctl.generator import generator
 from tsctl.showcase.facts import MeasuredPace
 from tsctl.showcase.load import failures_of, order_for
-from tsctl.showcase.private import MODEL, SERVED, Stage
+from tsctl.showcase.stage import MODEL, SERVED, Stage
 
 SECONDS = 4.0  # of each measurement
 BATCH_SIZE = 16

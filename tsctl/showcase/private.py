@@ -7,8 +7,7 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,7 @@ from tsctl.client import DaemonClient
 from tsctl.daemon import paths
 from tsctl.errors import CliError, NoDaemon
 from tsctl.launch import start, stop
-from tsctl.showcase.facts import ShowcaseFacts
 
-SERVED = Path(__file__).parent / "served"
-MODEL = "digits"
 _SOCKET = "control.sock"
 GRACE = 5  # seconds that running requests have when the daemon stops
 MARGIN = 10.0  # seconds beyond
@@ -102,32 +98,3 @@ def _make_folder() -> Path:
         folder.rmdir()
         raise CliError(str(error), "name a folder with a shorter path, such as /tmp, in the variable TMPDIR") from None
     return folder
-
-
-@dataclass
-class Stage:
-    """The daemon, the facts and the clock of one run.
-
-    Attributes:
-        body: of every request: the digit.
-        archive: of the model.
-        now: seconds since the beginning of the demo.
-        failures: kinds of failed requests, with their counts.
-    """
-
-    daemon: DemoDaemon
-    facts: ShowcaseFacts
-    body: bytes
-    archive: Path
-    now: Callable[[], float]
-    failures: dict[str, int] = field(default_factory=dict)
-
-    def check(self) -> None:
-        """Raise if a request failed.
-
-        Raises:
-            CliError: requests failed; the message counts them by kind.
-        """
-        if self.facts.failed or self.failures:
-            kinds = ", ".join(f"{count} {kind}" for kind, count in self.failures.items())
-            raise CliError(f"{self.facts.failed} of {self.facts.ended} requests failed: {kinds}")

@@ -16,6 +16,7 @@ _DISTURBANCES = 3
 _INK = 6  # of 16: a pixel that is drawn
 _HALVES = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+WITHOUT_PHOTOGRAPH = "A photograph is classified at the end, too, after: pip install 'tsctl[demo]'"
 OWN_FILE = (
     "With a file of your own:",
     "  tsctl new hello --text",
@@ -41,7 +42,7 @@ def screen(facts: ShowcaseFacts, now: float) -> list[str]:
     lines += ["", f"{heading:<51}{'serves after':>14}{'requests since':>15}"]
     lines += _padded([disturbance_line(each, facts.ended) for each in facts.disturbances], _DISTURBANCES)
     lines += ["", counter_line(facts) if facts.counting else ""]
-    lines.append("")
+    lines.append(WITHOUT_PHOTOGRAPH if facts.lacks_photograph and facts.finished else "")
     lines += (
         list(OWN_FILE) if facts.finished else _padded([doing_line(facts, now)] if facts.doing else [], len(OWN_FILE))
     )
@@ -105,6 +106,11 @@ def spoken(facts: ShowcaseFacts) -> list[str]:
     for each in facts.disturbances:
         if each.seconds is not None:
             lines.append(f"  {clock(each.at)}  {told(each)}, serves after {seconds_text(each.seconds)}")
+    if facts.photograph is not None:
+        classes = ", ".join(f"{name} {probability:.2f}" for name, probability in facts.photograph.classes)
+        lines.append(f"A photograph of scikit-learn, as EfficientNet-Lite0 sees it: {classes}.")
+    if facts.lacks_photograph:
+        lines.append(WITHOUT_PHOTOGRAPH)
     if facts.finished:
         lines += [counter_line(facts), "", *OWN_FILE]
     return lines

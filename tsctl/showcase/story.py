@@ -10,8 +10,10 @@ from tsctl.showcase.disturbing import disturb
 from tsctl.showcase.drawing import drawn
 from tsctl.showcase.facts import ShowcaseFacts
 from tsctl.showcase.measuring import measure, register
-from tsctl.showcase.private import SERVED, Stage, private_daemon
+from tsctl.showcase.photograph import classify, draw_photograph
+from tsctl.showcase.private import private_daemon
 from tsctl.showcase.screen import thousands
+from tsctl.showcase.stage import SERVED, Stage
 
 CLIENTS = 32
 # (activity, scene); a scene may name further activities.
@@ -20,6 +22,7 @@ SCENES: tuple[tuple[str, Callable[[Stage], None]], ...] = (
     ("measuring", measure),
     ("starting the clients", disturb),
     ("counting", Stage.check),
+    ("looking at a photograph", classify),
 )
 
 
@@ -47,6 +50,8 @@ def play() -> None:
                 facts.do("", now())
     except KeyboardInterrupt:
         raise Interrupted("interrupted: the private daemon has been stopped", "") from None
+    if facts.photograph is not None:
+        draw_photograph(facts.photograph)
 
 
 def _play_scenes(facts: ShowcaseFacts, body: bytes, now: Callable[[], float]) -> None:

@@ -16,7 +16,7 @@ from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.worker_env import model_environment
 from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.errors import Conflict, DaemonError, ModelNotFound, Stopping, Upgrading, VersionNotFound
-from tsctl.daemon.core.machine.memory import available, taken
+from tsctl.daemon.core.machine.processes import available, taken
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.optimizing.building import trial_for
 from tsctl.daemon.extensions.optimizing.choice import choose
@@ -162,7 +162,7 @@ class TrialRunner:
 
     def _moment(self, model: ModelVersion, trial: Trial, now: float) -> Moment:
         pool, times = model.pool, model.metrics.inference_time
-        reserved = self._registry.reservations.of(model.name) is not None
+        reserved = model.name in self._registry.reservations
         ready = 0 < pool.wanted == pool.ready and not model.being_replaced and model.replaces is None
         return Moment(
             asked=trial.asked,

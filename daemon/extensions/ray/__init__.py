@@ -57,6 +57,7 @@ def parse_cluster(text: str) -> str:
 
 class RayExtension(Extension):
     name = "ray"
+    needs = "engine"
     settings = (
         Setting(
             "ray_address", None, parse_cluster, "ADDRESS",

@@ -22,8 +22,7 @@ from tsctl.daemon.extension import Service
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.workers.engine import BatchEvents, WorkerListener, WorkerSpec
 from tsctl.daemon.workers.local import LocalWorker
-from tsctl.daemon.workers.processes.output import Output
-from tsctl.daemon.workers.processes.pipe import Pace
+from tsctl.daemon.workers.processes.output import Output, Pace
 from tsctl.daemon.workers.processes.reaper import Children, Process
 from tsctl.daemon.workers.processes.spawn import Pipes, SpawnRequest, execute, open_channels
 from tsctl.daemon.workers.processes.templates.tree import follow

@@ -7,7 +7,7 @@ from typing import Any
 
 from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.machine.cards import Card
-from tsctl.daemon.core.machine.memory import available, taken
+from tsctl.daemon.core.machine.processes import available, taken
 from tsctl.daemon.extension import Kernel, Samples, Service
 from tsctl.daemon.extensions.scaling.autoscaler import Autoscaler
 from tsctl.daemon.extensions.scaling.facts import DeviceMemory

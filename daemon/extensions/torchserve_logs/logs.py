@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.clock import Clock
-from tsctl.daemon.core.logs import OutputLog
+from tsctl.daemon.core.logs import OutputLog, without_secrets
 from tsctl.daemon.core.machine.host import HostMonitor
-from tsctl.daemon.core.texts.log_format import without_secrets
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.torchserve_logs.files import DaemonLines, LineWriter, LogFiles, TorchServeFile
 from tsctl.daemon.extensions.torchserve_logs.metric_log import MARK, MetricLog, parse_printed

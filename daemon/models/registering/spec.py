@@ -174,9 +174,19 @@ def worker_spec(
         isolated=isolated,
         too_large=too_large,
     )
-    for extension in EXTENSIONS:
-        spec = extension.specify(settings, spec)
+    for extension in _SPECIFYING:
+        if has_setting(settings, extension.needs):
+            spec = extension.specify(settings, spec)
     return spec
+
+
+_SPECIFYING = [each for each in EXTENSIONS if "specify" in vars(type(each))]
+_DEFAULTS = {row.name: row.default for row in MODEL_SETTINGS}
+
+
+def has_setting(settings: ModelSettings, needs: str) -> bool:
+    """Return whether a version has a value of this setting other than the default, or `needs` is empty."""
+    return not needs or getattr(settings, needs) != _DEFAULTS[needs]
 
 
 def _told(settings: ModelSettings) -> dict[str, Any]:

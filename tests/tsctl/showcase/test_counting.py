@@ -12,7 +12,8 @@ from tsctl.generator import Generator
 from tsctl.showcase.facts import ShowcaseFacts
 from tsctl.showcase.load import AskingClients, failures_of
 from tsctl.showcase.measuring import mean_batch
-from tsctl.showcase.private import DemoDaemon, Stage
+from tsctl.showcase.private import DemoDaemon
+from tsctl.showcase.stage import Stage
 
 DONE = {
     "stage": "done", "requests": 10, "errors": 4, "statuses": {"200": 6, "503": 1},

@@ -3,10 +3,11 @@
 import copy
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
-from tsctl.showcase.facts import Disturbance, MeasuredPace, ShowcaseFacts
+from tsctl.showcase.facts import ClassifiedPhotograph, Disturbance, MeasuredPace, ShowcaseFacts
 from tsctl.showcase.screen import LINES, QUIET, WIDTH, draw_digit, heartbeat, pace_line, screen, spoken
 
 ABOUT = (
@@ -18,8 +19,8 @@ def at_the_beginning() -> ShowcaseFacts:
     return ShowcaseFacts(bytes(64), ABOUT, 32, doing="starting a private daemon")
 
 
-def moments() -> Iterator[ShowcaseFacts]:
-    """Yield the facts of one run, moment by moment."""
+def moments(photograph: bool = False) -> Iterator[ShowcaseFacts]:
+    """Yield the facts of one run, moment by moment, which ends with a photograph or without."""
     facts = at_the_beginning()
     yield copy.deepcopy(facts)
     facts.answer = "It reads this one as 9, with probability 0.868."
@@ -42,12 +43,15 @@ def moments() -> Iterator[ShowcaseFacts]:
         yield copy.deepcopy(facts)
     facts.failed = 1
     yield copy.deepcopy(facts)
+    if photograph:
+        facts.photograph = ClassifiedPhotograph(Path("china.jpg"), (("palace", 0.35), ("bell cote", 0.19)))
+    facts.lacks_photograph = not photograph
     facts.doing = ""
     facts.finished = True
     yield copy.deepcopy(facts)
 
 
-@pytest.mark.parametrize("facts", [*moments()])
+@pytest.mark.parametrize("facts", [*moments(), *moments(photograph=True)])
 def test_every_moment_fits_the_screen_and_nothing_on_it_moves(facts: ShowcaseFacts) -> None:
     lines = screen(facts, now=3661.0)
 
@@ -55,12 +59,15 @@ def test_every_moment_fits_the_screen_and_nothing_on_it_moves(facts: ShowcaseFac
     assert [line for line in lines if len(line) > WIDTH] == []
 
 
-def test_a_pipe_gets_lines_that_stay_true() -> None:
-    said = [spoken(facts) for facts in moments()]
+@pytest.mark.parametrize("photograph", [False, True])
+def test_a_pipe_gets_lines_that_stay_true(photograph: bool) -> None:
+    said = [spoken(facts) for facts in moments(photograph)]
 
     for earlier, later in pairwise(said):
         assert later[: len(earlier)] == earlier
     assert len(said[-1]) > len(said[0])
+    assert any("palace 0.35, bell cote 0.19." in line for line in said[-1]) == photograph
+    assert any("pip install" in line for line in said[-1]) != photograph
 
 
 def test_the_pace_in_batches_is_compared_with_the_pace_in_ones() -> None:

@@ -9,7 +9,8 @@ import pytest
 from tsctl.errors import CliError, Interrupted
 from tsctl.showcase import story
 from tsctl.showcase.facts import ShowcaseFacts
-from tsctl.showcase.private import DemoDaemon, Stage
+from tsctl.showcase.private import DemoDaemon
+from tsctl.showcase.stage import Stage
 
 Scene = Callable[[Stage], None]
 Play = Callable[[Scene], list[ShowcaseFacts]]

@@ -39,8 +39,7 @@ from tsctl.daemon.workers.cores import chosen_threads, threads_for, usable_cores
 from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.daemon.workers.local_engine import LocalEngine
 from tsctl.handlers.names import NO_OPTIMIZATION
-from tsctl.handlers.process.priority import VARIABLE as BACKGROUND
-from tsctl.handlers.process.priority import step_back
+from tsctl.handlers.own_process import BACKGROUND, step_back
 
 
 class TrialOrder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -1,0 +1,41 @@
+"""The objects that every scene of the demo works with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tsctl.errors import CliError
+from tsctl.showcase.facts import ShowcaseFacts
+from tsctl.showcase.private import DemoDaemon
+
+SERVED = Path(__file__).parent / "served"
+MODEL = "digits"
+
+
+@dataclass
+class Stage:
+    """The daemon, the facts and the clock of one run.
+
+    Attributes:
+        body: of every request: the digit.
+        archive: of the model.
+        now: seconds since the beginning of the demo.
+        failures: kinds of failed requests, with their counts.
+    """
+
+    daemon: DemoDaemon
+    facts: ShowcaseFacts
+    body: bytes
+    archive: Path
+    now: Callable[[], float]
+    failures: dict[str, int] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Raise if a request failed.
+
+        Raises:
+            CliError: requests failed; the message counts them by kind.
+        """
+        if self.facts.failed or self.failures:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in self.failures.items())
+            raise CliError(f"{self.facts.failed} of {self.facts.ended} requests failed: {kinds}")
