@@ -4,6 +4,8 @@
 
     + handler mine.py:other          the handler's name, where it is not `mine.py`; another is loaded beside it
     + file net.py: x = 1\\n           a further file; `+ manifest {"modelFile": "net.py"}`: the manifest's entry `model`
+    + net Alias = Net                a file net.py with a model, and what follows it
+    + save model.pt {"weight": torch.ones(1)}  what torch saves, as an exported program or as TorchScript if it is that
     + with {"isolate": true}         fields of `wire.Load`; `+ environment NAME=value`
     + images of 100, + sounds of any the most pixels that Pillow reads, or samples
     + load, + load other             load it, or another function or class, where no request follows
@@ -32,6 +34,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 import numpy as np
@@ -48,9 +51,19 @@ from tsctl.handlers.typed.arrays import read_npy
 from tsctl.handlers.worker import load_failure
 
 JSON, NPY = "application/json", "application/x-npy"
-# What libraries say of a body, each release in its own words.
+_NET = """import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.tensor(2.0))
+    def forward(self, x):
+        return x * self.weight + (100.0 if self.training else 0.0)
+"""
+# What libraries say of a file, and of a body, each release in its own words.
+_OF_A_FILE = re.compile(r"(weights alone need a model file|is not a torch.export file): .*")
 _THEIRS = re.compile(
-    r"(not an array of numbers|not an image|the shape \[\d*\]|not base64|not JSON|not an array): .*(?= \(Request)"
+    r"(not an array of numbers:|not an image:|the shape \[\d*\]:|not base64:|not JSON:|not an array:|depth exceeded)"
+    r" .*(?= \(Request)"
 )
 
 
@@ -91,6 +104,11 @@ def body(value: Any, kind: str = JSON) -> wire.Row:
     return form(("body", kind, value if isinstance(value, bytes) else json.dumps(value).encode()))
 
 
+def in_types(content: bytes) -> list[wire.Row]:
+    """Return requests with this body, each of another content type."""
+    return [body(content, kind) for kind in ("", JSON, "text/plain; charset=utf-8", "application/x-any")]
+
+
 def form(*parts: tuple[Any, ...], **named: str | bytes) -> wire.Row:
     """Return a request with parts: a name, a content type if any, and a value."""
     given = [(each[0], "" if len(each) == 2 else each[1], each[-1]) for each in (*parts, *named.items())]
@@ -118,8 +136,8 @@ def _row(request: Any) -> wire.Row:
 
 
 REQUESTS = {
-    "ask": ask, "b64": b64, "body": body, "form": form, "instances": instances, "npy": to_npy, "np": np, "png": png,
-    "wav": wav, "INSTANCES": wire.INSTANCES, "JSON": JSON, "NPY": NPY,
+    "ask": ask, "b64": b64, "body": body, "form": form, "in_types": in_types, "instances": instances, "npy": to_npy,
+    "np": np, "png": png, "wav": wav, "INSTANCES": wire.INSTANCES, "JSON": JSON, "NPY": NPY,
 }  # fmt: skip
 
 
@@ -143,14 +161,18 @@ class _Conversation(contextlib.ExitStack):
                 name, _, content = rest.partition(": ")
                 (self._folder / name).parent.mkdir(exist_ok=True)
                 (self._folder / name).write_text(content.encode().decode("unicode_escape"))
+            case "net":
+                (self._folder / "net.py").write_text(_NET + rest.encode().decode("unicode_escape"))
+            case "save":
+                name, _, expression = rest.partition(" ")
+                _save(eval(expression, {"torch": torch, "Times": Times}), self._folder / name)
             case "manifest":
                 self._model |= json.loads(rest)
             case "with":
                 self._fields |= json.loads(rest)
             case "environment":
                 name, _, value = rest.partition("=")
-                self.callback(os.environ.pop, name, None)
-                os.environ[name] = value
+                self.enter_context(patch.dict(os.environ, {name: value}))
             case "images" | "sounds":
                 owner: Any = PIL.Image if verb == "images" else Audio
                 name = "MAX_IMAGE_PIXELS" if verb == "images" else "MAX_SAMPLES"
@@ -211,13 +233,38 @@ class _Conversation(contextlib.ExitStack):
     def _of_ours(self, traceback: str) -> Iterable[str]:
         """Yield a traceback's lines, but for libraries' frames and Python's marks, which are others in each release."""
         shown = True
+        traceback = _OF_A_FILE.sub(
+            r"\1: …", traceback.rpartition("the direct cause of the following exception:\n\n")[2]
+        )
         for line in traceback.splitlines():
             if line.startswith("  File "):
                 shown = (self._folder / line.split('"')[1]).exists()
             elif not line.startswith("    "):
                 shown = True
             if shown and line.strip(" ^~"):
-                yield line
+                yield line.rstrip()
+
+
+class Times(torch.nn.Module):
+    """A model that can be exported; in training it answers otherwise."""
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.tensor(factor))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.weight + (100.0 if self.training else 0.0)
+
+
+def _save(model: Any, path: Path) -> None:
+    if isinstance(model, torch.jit.ScriptModule):
+        model.save(str(path))
+    elif isinstance(model, torch.export.ExportedProgram):
+        torch.export.save(model, path)
+    elif isinstance(model, bytes):
+        path.write_bytes(model)
+    else:
+        torch.save(model, path)
 
 
 class _Printed(io.StringIO):
@@ -229,6 +276,7 @@ class _Printed(io.StringIO):
 
     def write(self, text: str) -> int:
         *lines, rest = (self.getvalue() + text).split("\n")
+        lines = [re.sub("(?<=passed on as bytes: ).*", "…", line) for line in lines]
         self._all += [f". {re.sub(r'hostname:[^,]+,[0-9]+', 'hostname:HERE,NOW', line)}" for line in lines]
         self.seek(0)
         self.truncate()
@@ -267,6 +315,6 @@ def _told(answer: wire.Answer) -> str:
     elif answer.body[:2] == b"PK":
         text = f"saved {torch.load(io.BytesIO(answer.body)).tolist()}"
     else:
-        text = _THEIRS.sub(r"\1: …", re.sub(r"\n *", " ", answer.body.decode(errors="backslashreplace")))
+        text = _THEIRS.sub(r"\1 …", re.sub(r"\n *", " ", answer.body.decode(errors="backslashreplace")))
     status = " ".join(filter(None, [str(answer.status), answer.phrase, answer.error]))
     return f"{status}: {text}" + "".join(f" ({name}: {value})" for name, value in answer.headers)

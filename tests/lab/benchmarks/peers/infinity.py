@@ -42,8 +42,5 @@ class Infinity(Packaged):
 def _in_json(request: Request) -> Request:
     body = request.body.with_suffix(".json")
     body.write_text(json.dumps({"input": [request.body.read_text()]}))
-    return Request(body, lambda answer: request.right(json.dumps(_embedding(answer)).encode()))
-
-
-def _embedding(answer: bytes) -> object:
-    return json.loads(answer)["data"][0]["embedding"]
+    # As the function in one process answers: a list of numbers.
+    return Request(body, lambda answer: request.right(json.dumps(json.loads(answer)["data"][0]["embedding"]).encode()))

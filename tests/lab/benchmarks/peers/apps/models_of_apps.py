@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import sys
 from collections.abc import Callable
 
 Run = Callable[[list[bytes]], list[bytes]]
@@ -87,19 +88,8 @@ def classify(model: Callable, mean: list[float], std: list[float]) -> Run:
 
 
 def load_minilm(weights: str) -> Run:
-    """Embed texts: the mean of their tokens' states, of length 1."""
-    import torch
-    from transformers import AutoModel, AutoTokenizer
+    """Embed texts by the function of the documentation's example, which lies beside the weights."""
+    sys.path.insert(0, os.path.dirname(weights))
+    from embed import predict
 
-    tokenizer, model = AutoTokenizer.from_pretrained(weights), AutoModel.from_pretrained(weights).eval()
-
-    def run(bodies: list[bytes]) -> list[bytes]:
-        texts = [body.decode() for body in bodies]
-        tokens = tokenizer(texts, padding=True, truncation=True, max_length=256, return_tensors="pt")
-        with torch.inference_mode():
-            states = model(**tokens).last_hidden_state
-        counted = tokens["attention_mask"].unsqueeze(-1)
-        embeddings = torch.nn.functional.normalize((states * counted).sum(1) / counted.sum(1))
-        return [json.dumps(row).encode() for row in embeddings.tolist()]
-
-    return run
+    return lambda bodies: [json.dumps(row).encode() for row in predict([body.decode() for body in bodies])]
