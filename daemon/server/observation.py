@@ -32,8 +32,7 @@ class BackgroundService(Service):
     def begin(self) -> None:
         self._begin()
 
-    async def settle(self, *, replaced: bool) -> None:
-        del replaced
+    async def settle(self, *, replaced: bool) -> None:  # noqa: ARG002 - it ends the same way
         self._settle()
 
     def close(self) -> None:
