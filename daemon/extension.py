@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from tsctl.daemon.core.clock import Clock
     from tsctl.daemon.core.logs import OutputLog
     from tsctl.daemon.core.machine.gpu import Gpus
-    from tsctl.daemon.events.event import Level
-    from tsctl.daemon.events.events import Events
+    from tsctl.daemon.events.events import Events, Level
     from tsctl.daemon.events.recurring import Recurring
     from tsctl.daemon.http.bounds.receiving import ReceiveBudget
     from tsctl.daemon.http.bounds.sending import SendBudget
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from tsctl.daemon.model_settings.row import ModelSetting
     from tsctl.daemon.models.registrar import Registrar
     from tsctl.daemon.models.registry import Registry
-    from tsctl.daemon.models.reservations import Reservation
     from tsctl.daemon.models.settings import ModelSettings
     from tsctl.daemon.models.version import ModelVersion
     from tsctl.daemon.setting_values import Setting
@@ -124,10 +122,11 @@ class Service:
     answered: "Callable[[Request, int, float], None] | None" = None  # with each request, its status and seconds
     copy: "Callable[[str, str], OutputLog] | None" = None  # model, version → receiver of a copy of its workers' output
     metrics: tuple[MetricRow, ...] = ()  # of its extension, from its installation on
+    needs = ""  # as of its extension, from its installation on
     measures = False  # `keep` returns measurements, for whose changes alone the snapshot is not written
 
     def routes(self, audience: Audience) -> "Mapping[str, Route]":
-        """Return the routes for these: first path segment → function. They are asked before the core's."""
+        """Return the routes for these: first path segment, or `models/*/route` → function; asked before the core's."""
         return {}
 
     def operations(self) -> "Mapping[str, Mapping[str, Operation]]":
@@ -184,14 +183,13 @@ class Service:
         return spec
 
     def attach(self, model: "ModelVersion") -> None:
-        """Note that a version was made, without workers and not registered; its `presence` may be replaced now."""
+        """Note that a version was made, without workers and not registered, or was set what `needs` names.
+
+        The `presence` of one that was just made may be replaced.
+        """
 
     def replacing(self, old: "ModelVersion", new: "ModelVersion") -> None:
         """Note that a version begins to load, to take the place of another one."""
-
-    def reserves(self, name: str) -> "Reservation | None":
-        """Return the reservation of a model, while the service alone changes which of its versions answer."""
-        return None
 
     async def leaving(self, model: "ModelVersion", why: str) -> None:
         """Let go of a version that is about to be unregistered, whatever it is reserved for."""
@@ -303,6 +301,7 @@ class Extension:
     """
 
     name = ""
+    needs = ""  # a model setting: versions that have its default are none of the extension's (`attach`, `specify`)
     settings: "tuple[Setting, ...]" = ()  # rows of the daemon's settings (daemon/tables.py)
     model_settings: "tuple[ModelSetting, ...]" = ()
     events: "tuple[EventRow, ...]" = ()
@@ -340,10 +339,6 @@ class Extension:
     def environment(self, config: "Config") -> Mapping[str, str]:
         """Return variables of the environment of all workers; one that is set by hand stays."""
         return {}
-
-    def without_effect(self, document: Mapping[str, Any]) -> Sequence[str]:
-        """Return the keys of a model-config.yaml that are set, and have no effect."""
-        return ()
 
     def specify(self, settings: "ModelSettings", spec: "WorkerSpec") -> "WorkerSpec":
         """Return the configuration of a version's workers, with or without a daemon; raises InvalidModel."""

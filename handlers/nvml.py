@@ -32,14 +32,15 @@ class NvmlError(Exception):
 class _DriverMemory(ctypes.Structure):
     """nvmlMemory_t."""
 
-    _fields_ = [(name, ctypes.c_ulonglong) for name in ("total", "free", "used")]
+    _fields_ = [("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
 
 
 class _DriverMemory2(ctypes.Structure):
     """nvmlMemory_v2_t: what the driver keeps for itself does not count as used."""
 
     _fields_ = [
-        ("version", ctypes.c_uint), *((name, ctypes.c_ulonglong) for name in ("total", "reserved", "free", "used")),
+        ("version", ctypes.c_uint), ("total", ctypes.c_ulonglong), ("reserved", ctypes.c_ulonglong),
+        ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong),
     ]  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tsctl.handlers import orders, wire, worker
-from tsctl.handlers.lifetime import die_with
+from tsctl.handlers.own_process import die_with, log_to_output
 from tsctl.handlers.process.forking import (
     NotForkable,
     check_fit,
@@ -32,7 +32,6 @@ from tsctl.handlers.process.forking import (
     open_descriptors,
     start_anew,
 )
-from tsctl.handlers.process.log_output import log_to_output
 from tsctl.handlers.process.threads import announce_threads, set_threads
 from tsctl.handlers.requests.excerpt import message_of
 from tsctl.handlers.texts.encodable import sendable

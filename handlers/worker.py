@@ -18,20 +18,24 @@ import msgspec
 
 from tsctl.handlers import wire
 from tsctl.handlers.gpu_memory import HeldMemory
-from tsctl.handlers.lifetime import die_with
-from tsctl.handlers.memory import give_memory_back, keep_memory
 from tsctl.handlers.names import COMPILE, ONNX_RUNTIME, split_handler
+from tsctl.handlers.own_process import (
+    die_with,
+    enter_group,
+    give_memory_back,
+    keep_memory,
+    log_to_output,
+    step_back_if_asked,
+)
 from tsctl.handlers.process.connection import DaemonConnection, Disconnected, take_over
-from tsctl.handlers.process.forking import enter_group, start_apart
-from tsctl.handlers.process.log_output import log_to_output
-from tsctl.handlers.process.priority import step_back_if_asked
+from tsctl.handlers.process.forking import start_apart
 from tsctl.handlers.process.schedule import alone
 from tsctl.handlers.process.threads import handlers_choice, keep_handlers_choice, set_threads, threads_in_force
 from tsctl.handlers.requests.excerpt import excerpt, message_of
 from tsctl.handlers.requests.tracebacks import describe_error, has_author_frames
 from tsctl.handlers.runtime import compat
+from tsctl.handlers.runtime.compat import look_in
 from tsctl.handlers.runtime.gpu_context import breakage, touch_gpus
-from tsctl.handlers.runtime.main_module import look_in
 from tsctl.handlers.runtime.out_of_memory import is_out_of_memory
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.runtime.warmup import warm_up
@@ -138,7 +142,8 @@ def load_model(load: wire.Load, prepared: Prepared | None = None) -> tuple[Runti
     if optimized is None:
         beside = partial(start_apart, 1, load.cpus)
         optimized = runtime.optimize(load.optimize, Path(load.model_dir), load.batch_size, beside=beside)
-    warm_up(runtime, load, runtime.config)
+    if runtime.config.get("warmup"):
+        warm_up(runtime, load, runtime.config)
     return runtime, optimized
 
 
@@ -192,7 +197,7 @@ def serve(
         if message.cpus:
             os.sched_setaffinity(0, message.cpus)  # before a library starts threads, which inherit the affinity
         leader = join_ranks(message, connection)
-        memory = HeldMemory(message.gpus)
+        memory = HeldMemory(message.gpus) if message.gpus else None
         runtime, optimized = load_model(message, prepared)
         raise_if_gpu_lost()
         if message.ranks is None:
@@ -216,13 +221,14 @@ def serve(
     seconds = time.perf_counter() - began
     notes = [sendable(each) for each in runtime.notes]
     measured = runtime.measured()
-    held, most = memory.after_load(), runtime.most_rows
+    held, most = memory.after_load() if memory is not None else [], runtime.most_rows
     connection.send(
         wire.Loaded(
             seconds, runtime.own_handle, measured, optimized, runtime.declared, notes, held, most, handlers_choice()
         )
     )
-    memory.keep_telling(lambda now: connection.send(wire.GpuMemory(now)))
+    if memory is not None:
+        memory.keep_telling(lambda now: connection.send(wire.GpuMemory(now)))
     runtime.gpu.leave = partial(leave_gpu, connection, end or end_with)
     if rows is not None:
         rows.converse()

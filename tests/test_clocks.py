@@ -9,7 +9,6 @@ WALL = {"time", "time_ns", "localtime", "gmtime", "ctime", "strftime"}  # of the
 
 MAY_READ_IT = {
     "handlers/envelopes/openai_wording.py": "when an answer was made, for its client",
-    "daemon/core/texts/log_format.py": "the stamp of a line",
     "daemon/core/logs.py": "the stamp of a line",
     "daemon/http/access_log.py": "the stamp of a line",
     "daemon/api/observing/batches.py": "when a batch ended, for people",

@@ -4,8 +4,7 @@ import subprocess
 import sys
 
 from tests.lab.counter.capabilities import CAPABILITIES
-from tests.lab.counter.named import hits
-from tests.lab.counter.tree import Tree
+from tests.lab.counter.tree import Tree, hits
 from tests.places import ROOT
 from tests.test_imports import SOURCES, imports_of, within
 from tsctl.daemon.extension import Extension

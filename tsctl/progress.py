@@ -1,12 +1,14 @@
 """Wait for the daemon while it executes a command, and show its progress."""
 
 import sys
+from pathlib import Path
 from typing import Any
 
-from tsctl.client import DaemonClient, checked
+from tsctl.client import DaemonClient, checked, model_path
 from tsctl.errors import CliError, Interrupted
 from tsctl.render import bytes_text, live
 from tsctl.streams import echo
+from tsctl.terminal.registered import starting_line
 
 
 def work(client: DaemonClient, method: str, target: str, subject: str, hint: str, **parameters: Any) -> Any:
@@ -52,3 +54,19 @@ def _watched(client: DaemonClient, method: str, target: str, subject: str, **par
                 case "done":
                     return checked(event["status"], event["document"])
     raise CliError("the daemon exited before the command was done", "see `tsctl logs`")
+
+
+def act_on_version(socket: Path | None, model: str, action: str, *, wait: bool) -> None:
+    """Load, restart or retry a version's workers, and print the result.
+
+    Args:
+        action: the last word of the route.
+        wait: for the workers; else the line says where they are seen.
+    """
+    client = DaemonClient(socket)
+    named = client.json("GET", f"/models/{model_path(model)}")[0]
+    name, version = named["modelName"], named["modelVersion"]
+    path = f"/models/{model_path(f'{name}/{version}')}/{action}"
+    hint = f"`tsctl describe {model}` shows its progress"
+    document = work(client, "POST", path, subject=model, hint=hint, synchronous="true" if wait else "false")
+    echo(document["status"] if wait else starting_line(name, version))

@@ -33,7 +33,7 @@ from tsctl.daemon.batching.traffic.traffic import BatchLog, Traffic
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.endings import Ending
 from tsctl.daemon.core.errors import CutOff, DaemonError, WorkerDied, WorkerKilled
-from tsctl.daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply
+from tsctl.daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply, error_reply
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.workers.engine import FreeWorkers, Worker
 
@@ -284,7 +284,7 @@ class Dispatcher:
             self.collector.drained()
 
     def _refuse(self, job: Job, error: DaemonError) -> None:
-        job.answer(reply_of(error), self._metrics.refused(error))
+        job.answer(error_reply(error), self._metrics.refused(error))
         self._observer.refused(job, error)
 
     def _pump(self) -> None:
@@ -293,10 +293,11 @@ class Dispatcher:
             self._timer.cancel()
             self._timer = None
         now = self._clock.now()
-        if self.expiry.watching:
+        expiry = self.expiry
+        if len(expiry.sent) or len(self._queue.deadlines) or expiry.queue_timeout < math.inf:
             self._expire(now)
             self._match(now)
-            self._alarm.set(self.expiry.next(now, self.running > 0), now)
+            self._alarm.set(expiry.next(now, self.running > 0), now)
         else:
             self._match(now)
 
@@ -368,7 +369,7 @@ class Dispatcher:
             self.expired[where] += 1
             self._metrics.expired(job, where, error.status, now, ending)
             self._traffic.expired(now)
-            job.expire(reply_of(error), ending)
+            job.expire(error_reply(error), ending)
             self._observer.expired(job, error)
         if self.expired.total() > before:
             for listener in tuple(self._listeners):
@@ -449,10 +450,6 @@ class Dispatcher:
         return ""
 
 
-def reply_of(error: DaemonError) -> Reply:
-    return Reply(error.status, str(error).encode(), error=error.kind, retry_after=error.retry_after)
-
-
 def reply_to_lost(outcome: Outcome, stopping: bool, refusal: str) -> tuple[Reply, Ending]:
     """Return the reply to a job whose worker has ended, and which may not run again; and how the job ends.
 
@@ -462,10 +459,10 @@ def reply_to_lost(outcome: Outcome, stopping: bool, refusal: str) -> tuple[Reply
     """
     job = outcome.job
     if outcome.fate is Fate.STOPPED and stopping:
-        return reply_of(CutOff(outcome.reason, job.id)), Ending.STOPPED
+        return error_reply(CutOff(outcome.reason, job.id)), Ending.STOPPED
     again = " again" if job.attempt > 1 else ""
     kind = WorkerKilled if outcome.fate is Fate.KILLED else WorkerDied
     error = kind(f"The worker died{again} while it ran this request: {outcome.reason}. (Request {job.id})")
     if refusal:
         error = kind(f"{error} {refusal}")
-    return reply_of(error), Ending.FAILED
+    return error_reply(error), Ending.FAILED

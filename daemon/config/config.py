@@ -47,10 +47,6 @@ class Config:
         """The metrics that `metrics_config` declares for handlers."""
         return () if self.metrics_file is None else self.metrics_file.model_metrics
 
-    def model_values(self, name: str, version: str) -> Mapping[str, Any]:
-        """Return the values of a model version in the `models` block of config.properties."""
-        return self.models_block.get(name, {}).get(version, {})
-
 
 def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], directory: Path | None = None) -> Config:
     """Choose each setting's value: flag, then environment, then config.properties, then default.

@@ -231,6 +231,7 @@ class Arena:
     def __init__(self, size: int = SIZE) -> None:
         self.soon: Callable[[Callable[[], None]], None] | None = None
         self._thread = threading.get_ident()
+        self.size = size
         self._places = Places(size)
         self._arriving: dict[Arriving, None] = {}  # in the order in which they began
         self._leaving: deque[tuple[int, int]] = deque()  # still to be returned to the system: (offset, end)
@@ -246,10 +247,6 @@ class Arena:
 
     def __repr__(self) -> str:
         return f"<Arena {self._places!r}>"
-
-    @property
-    def size(self) -> int:
-        return self._places.size
 
     @property
     def used(self) -> int:

@@ -65,6 +65,11 @@ class Reply:
         return Reply(self.status, self.body, self.phrase, headers, self.error, self.retry_after, self.traceback)
 
 
+def error_reply(error: DaemonError) -> Reply:
+    """Return the answer that tells an error."""
+    return Reply(error.status, str(error).encode(), error=error.kind, retry_after=error.retry_after)
+
+
 class Flow(Protocol):
     """The source of one answer's pieces, which produces no more than the client reads.
 
@@ -347,7 +352,9 @@ class Job:
     def answer(self, reply: Reply, ending: Ending | None = None) -> None:
         """End the job with `reply`; the ending is that of its status, unless another is given."""
         self._advance(JobEvent.ANSWER)
-        self.ending = ending_of_status(reply.status) if ending is None else ending
+        if ending is None:
+            ending = Ending.ANSWERED if reply.status < 400 else ending_of_status(reply.status)
+        self.ending = ending
         self._deliver(reply)
         for watcher in self.watchers:
             watcher.ended(self, reply)

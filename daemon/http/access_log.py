@@ -8,8 +8,7 @@ from typing import Final
 import msgspec
 
 from tsctl.daemon.core.clock import Clock
-from tsctl.daemon.core.logs import LineLog
-from tsctl.daemon.core.texts.log_format import stamp_of, without_secrets
+from tsctl.daemon.core.logs import LineLog, stamp_of, without_secrets
 from tsctl.daemon.http.messages import Request
 
 FLUSH_EVERY: Final = 0.5  # seconds

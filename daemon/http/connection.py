@@ -37,7 +37,6 @@ from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.job import Caller
 from tsctl.daemon.http.bounds.sending import PIECE
 from tsctl.daemon.http.bounds.upload import Upload
-from tsctl.daemon.http.deadlines import ConnectionPhase, Lingering
 from tsctl.daemon.http.exchange import Exchange, Outgoing
 from tsctl.daemon.http.forwarded import TrustedProxies
 from tsctl.daemon.http.host import ListenerView
@@ -50,7 +49,9 @@ from tsctl.daemon.http.states.connection import (
     LINGERING,
     READING,
     ConnectionEvent,
+    ConnectionPhase,
     ConnectionState,
+    Lingering,
     advance,
 )
 from tsctl.daemon.http.states.receiver import HEAD, STORED

@@ -7,10 +7,10 @@ from tsctl.daemon.core.arena import Storage
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.bounds.sending import SendBudget
-from tsctl.daemon.http.deadlines import ConnectionPhase
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.limits import HttpLimits
 from tsctl.daemon.http.messages import Request
+from tsctl.daemon.http.states.connection import ConnectionPhase
 
 
 class WatchedConnection(Protocol):

@@ -12,11 +12,11 @@ from tsctl.daemon.http.bounds.full import RejectingProtocol
 from tsctl.daemon.http.bounds.receiving import PATIENCE, ReceiveBudget
 from tsctl.daemon.http.bounds.sending import SendBudget
 from tsctl.daemon.http.connection import Connection
-from tsctl.daemon.http.deadlines import ConnectionDeadlines, ConnectionPhase, Farewell
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.host import ListenerView, WatchedConnection
 from tsctl.daemon.http.limits import HttpLimits
 from tsctl.daemon.http.messages import Request
+from tsctl.daemon.http.states.connection import ConnectionDeadlines, ConnectionPhase, Farewell
 
 RATE_FROM = 10.0  # seconds after which a body must have come at MIN_RATE on average
 RATE_EVERY = 1.0

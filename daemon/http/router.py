@@ -1,4 +1,4 @@
-"""Choose the handler of a request by the path's first segment.
+"""Choose the handler of a request by the path's first segment, or by the first and the third: `models/*/route`.
 
 A route is a plain function of the exchange and the path's further segments. Routes may answer at once,
 keep the exchange for later, or return a coroutine that answers it.
@@ -33,6 +33,34 @@ def join(*tables: Mapping[str, Route]) -> dict[str, Route]:
     return joined
 
 
+def resolved(table: Mapping[str, Route]) -> dict[str, Route]:
+    """Return a table by first segments alone: a route for `models/*/route` is asked before that for `models`."""
+    routes, below = dict[str, Route](), dict[str, dict[str, Route]]()
+    for key, route in table.items():
+        first, named, third = key.partition("/*/")
+        if named:
+            below.setdefault(first, {})[third] = route
+        else:
+            routes[first] = route
+    for first, by_third in below.items():
+        routes[first] = _by_third(by_third, routes.get(first, _nowhere))
+    return routes
+
+
+def _by_third(routes: Mapping[str, Route], other: Route) -> Route:
+    found = {third: _either(route, other) for third, route in routes.items()}
+
+    def route(exchange: Any, path: list[str]) -> Coroutine[Any, Any, None] | None:
+        return (found.get(path[1], other) if len(path) > 1 else other)(exchange, path)
+
+    return route
+
+
+def _nowhere(exchange: Any, path: list[str]) -> None:
+    del exchange, path
+    raise ResourceNotFound
+
+
 def _either(first: Route, second: Route) -> Route:
     # Any: gRPC's management has an exchange of its own, and this is compiled.
     def route(exchange: Any, path: list[str]) -> Coroutine[Any, Any, None] | None:
@@ -51,8 +79,8 @@ class Router:
     """An application made of routes.
 
     Args:
-        routes: first path segment → route; the empty segment is `/` itself. `ELSEWHERE` takes what no other does,
-            with all segments.
+        routes: first path segment → route, or as `resolved` takes them; the empty segment is `/` itself. `ELSEWHERE`
+            takes what no other does, with all segments.
         hold: called with an exchange that a route refused at once, the error, and this router; returns whether it takes
             the exchange, to answer it or route it again later.
         unpack: called with an exchange whose body is in a coding, and this router, which it calls with the body
@@ -62,7 +90,7 @@ class Router:
     def __init__(self, routes: Mapping[str, Route], hold: Hold | None = None, unpack: Unpack | None = None) -> None:
         self._hold = hold
         self._unpack = unpack
-        self._routes = dict(routes)
+        self._routes = resolved(routes)
         self._tasks: set[asyncio.Task[None]] = set()  # the loop itself keeps only weak references
 
     def __call__(self, exchange: Exchange) -> None:

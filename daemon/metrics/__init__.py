@@ -4,10 +4,9 @@ Observers are plain objects that are notified of events, with the time as an arg
 clock and no loop. A model version has one, held by its sources, so that no request needs a look-up.
 Families are made from the observers at each scrape.
 
-    histogram              plain numbers: counts by bucket, and a sum
+    histogram              plain numbers: counts by bucket, and a sum; those of the last minute
     version                one model version: requests, queue, batches, inference
     refusals               the reasons for which requests are refused, as labels
-    recent  recent_timer   the last minute of a version, from counts that a timer remembers
     emitted                measurements of one version's handlers (`context.metrics`)
     metrics                all of it: versions by name, answers by status
     totals                 all counts, for the daemon that replaces this one

@@ -7,8 +7,7 @@ from tsctl.daemon.core.endings import WHOSE, Ending, counts, ending_of_refusal, 
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.job import Batch, Fate, Job, Outcome
 from tsctl.daemon.metrics.emitted import Emitted
-from tsctl.daemon.metrics.histogram import BATCH_SIZES, FINE, SECONDS, Exemplars, Histogram
-from tsctl.daemon.metrics.recent import Counts, Recent, Window
+from tsctl.daemon.metrics.histogram import BATCH_SIZES, FINE, SECONDS, Counts, Exemplars, Histogram, Recent, Window
 from tsctl.handlers.wire import Isolation
 
 OTHER, INVALID = "other", "invalid"

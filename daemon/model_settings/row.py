@@ -23,6 +23,8 @@ class ModelSetting:
         zero_is_unsaid: whether 0 in model-config.yaml, or in the daemon's setting, means "not set", as in TorchServe.
         changes: when a change takes effect, if the version can go on serving; else empty.
         worker: the field of `tsctl.handlers.wire.Load` in which a worker is told the value; empty for none.
+        only_with: the key in model-config.yaml without which the setting has no effect; empty for none.
+        members: of a mapping: those that have an effect.
         why: why the setting is missing at some of the borders.
     """
 
@@ -39,6 +41,8 @@ class ModelSetting:
     zero_is_unsaid: bool = False
     changes: str = ""
     worker: str = ""
+    only_with: str = ""
+    members: tuple[str, ...] = ()
     why: str = ""
 
     @property

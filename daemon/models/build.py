@@ -16,7 +16,6 @@ from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.marfile import Manifest, parse_manifest
-from tsctl.daemon.models.archives.directories import Progress
 from tsctl.daemon.models.archives.manifest import (
     bare_manifest,
     check_served,
@@ -25,17 +24,18 @@ from tsctl.daemon.models.archives.manifest import (
     read_yaml,
     without_effect,
 )
+from tsctl.daemon.models.archives.opening import Progress
 from tsctl.daemon.models.archives.requirements import Environments
 from tsctl.daemon.models.archives.unpack import ArchiveMark
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
-from tsctl.daemon.models.registering.spec import with_default_batch_size
+from tsctl.daemon.models.registering.spec import has_setting, with_default_batch_size
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.request_path import Resources
+from tsctl.daemon.models.request_watcher import ParameterHeader
 from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
 from tsctl.daemon.models.version import ModelVersion, Source
-from tsctl.daemon.workers.cores import chosen_threads, usable_cores
+from tsctl.daemon.workers.cores import Placement, chosen_threads, usable_cores
 from tsctl.daemon.workers.engine import Engine, WorkerSpec
-from tsctl.daemon.workers.gpus import Placement
 from tsctl.handlers.wire import Declared
 
 _log = logging.getLogger("tsctl.daemon.models")
@@ -53,8 +53,11 @@ class ModelFactory:
 
     Attributes:
         dispatchers: return the dispatcher of a version with these settings, or None; the first that has one counts.
-        specified: return the configuration of a version's workers, as the one before has returned it, or another.
-        attached: called with each model that was made.
+            Each is with the setting that the version must have, other than by default, or with an empty text.
+        specified: return the configuration of a version's workers, as the one before has returned it, or another; as
+            for `dispatchers`.
+        attached: called with each model that was made, or is set such a setting later; likewise.
+        parameter_headers: as of each model.
     """
 
     def __init__(
@@ -72,9 +75,10 @@ class ModelFactory:
         self._clock = clock
         self._logs = logs
         self._recurring = recurring
-        self.dispatchers: Sequence[Callable[[ModelSettings], type[Dispatcher] | None]] = ()
-        self.specified: Sequence[Callable[[ModelSettings, WorkerSpec], WorkerSpec]] = ()
-        self.attached: Sequence[Callable[[ModelVersion], None]] = ()
+        self.dispatchers: Sequence[tuple[str, Callable[[ModelSettings], type[Dispatcher] | None]]] = ()
+        self.specified: Sequence[tuple[str, Callable[[ModelSettings, WorkerSpec], WorkerSpec]]] = ()
+        self.attached: Sequence[tuple[str, Callable[[ModelVersion], None]]] = ()
+        self.parameter_headers: Mapping[str, ParameterHeader] = {}
         self._placement = Placement(names=gpus)
         self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
 
@@ -107,7 +111,8 @@ class ModelFactory:
         Raises:
             RequirementsFailed: pip could not install the requirements.
         """
-        await self._environments.install(directory, manifest, partial(progress, "installing"))
+        if manifest.requirements_file is not None:
+            await self._environments.install(directory, manifest, partial(progress, "installing"))
 
     def build(
         self,
@@ -136,7 +141,7 @@ class ModelFactory:
         """
         manifest, document = texts
         name, version = manifest.model_name, manifest.model_version
-        block = self._config.model_values(name, version)
+        block = self._config.models_block.get(name, {}).get(version, {})
         check_served(document, manifest.config_file)
         for key in without_effect(document):
             _log.warning("%s: `%s` in %s has no effect here", name, key, manifest.config_file)
@@ -147,7 +152,7 @@ class ModelFactory:
         settings = merge(overrides, document, self._config, block, gpus=self._placement.gpus)
         source = Source(
             request.url, directory, unpacked, manifest, document, mark=mark, listed=listed,
-            python=self._environments.python(directory, manifest),
+            python=None if manifest.requirements_file is None else self._environments.python(directory, manifest),
         )  # fmt: skip
         settings = with_default_batch_size(settings, manifest.handler, declared)
         return self._attach(
@@ -189,15 +194,28 @@ class ModelFactory:
         return model
 
     def _dispatcher(self, settings: ModelSettings) -> type[Dispatcher]:
-        found = (chosen for choose in self.dispatchers if (chosen := choose(settings)) is not None)
+        asked = (choose for needs, choose in self.dispatchers if has_setting(settings, needs))
+        found = (chosen for choose in asked if (chosen := choose(settings)) is not None)
         return next(found, Dispatcher)
 
     def _specify(self, settings: ModelSettings, spec: WorkerSpec) -> WorkerSpec:
-        for specify in self.specified:
-            spec = specify(settings, spec)
+        for needs, specify in self.specified:
+            if has_setting(settings, needs):
+                spec = specify(settings, spec)
         return replace(spec, gpu_names=self._placement.names)
 
     def _attach(self, model: ModelVersion) -> ModelVersion:
-        for attach in self.attached:
-            attach(model)
+        model.parameter_headers = self.parameter_headers
+        waiting = list(self.attached)
+
+        def attach_to() -> None:
+            for each in tuple(waiting):
+                needs, attach = each
+                if has_setting(model.settings, needs):
+                    waiting.remove(each)
+                    attach(model)
+
+        attach_to()
+        if waiting:
+            model.change_listeners.append(attach_to)
         return model

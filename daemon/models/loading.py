@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 from tsctl.daemon.core.errors import Stopping
-from tsctl.daemon.models.archives.directories import Progress
+from tsctl.daemon.models.archives.opening import Progress
 from tsctl.daemon.models.change import check_files
 from tsctl.daemon.models.persistence.ledger import Ledger
+from tsctl.daemon.models.presence import all_ready
 from tsctl.daemon.models.replace import check_unclaimed
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.models.wait import all_ready
 
 
 async def load(model: ModelVersion, ledger: Ledger, *, synchronous: bool, progress: Progress) -> None:

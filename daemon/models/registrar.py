@@ -26,18 +26,17 @@ from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.metrics.metrics import Metrics
-from tsctl.daemon.models.archives.directories import Directories
-from tsctl.daemon.models.archives.directories import Progress as Progress
-from tsctl.daemon.models.archives.opening import Archives
+from tsctl.daemon.models.archives.manifest import check_own_file, check_version
+from tsctl.daemon.models.archives.opening import Archives, Directories
+from tsctl.daemon.models.archives.opening import Progress as Progress
 from tsctl.daemon.models.archives.sources.parts import recover
 from tsctl.daemon.models.archives.unpack import Limits
 from tsctl.daemon.models.build import ArchiveTexts, ModelFactory
 from tsctl.daemon.models.change import check_files
-from tsctl.daemon.models.gate import Gate
-from tsctl.daemon.models.persistence.ledger import Ledger
+from tsctl.daemon.models.persistence.ledger import Gate, Ledger
 from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
+from tsctl.daemon.models.presence import all_ready
 from tsctl.daemon.models.registering.ownership import OwnerWatch, check_name, check_owner
-from tsctl.daemon.models.registering.pins import check_own_file, check_version
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.replace import Replacing, before_replacement, check_unclaimed, keep
 from tsctl.daemon.models.request import Registration as Registration  # re-exported for callers
@@ -45,7 +44,6 @@ from tsctl.daemon.models.retirement import LiveVersions, Retiring
 from tsctl.daemon.models.routing.changes import RouteChanges
 from tsctl.daemon.models.settings import check_workers
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.models.wait import all_ready
 from tsctl.daemon.workers.engine import Engine
 
 
@@ -155,7 +153,8 @@ class Registrar:
             check_version(request, manifest)
             check_own_file(request, manifest, contents.directory, self._registry)
             await self.factory.install(manifest, contents.directory, progress)
-            self._check_name(request, manifest.model_name, replace=replace)
+            if request.ephemeral:
+                self._check_name(request, manifest.model_name, replace=replace)
             old = self.replacing.replaceable(manifest.model_name, manifest.model_version) if replace else None
             wanted = request if old is None or reset else keep(request, old)
             model = self.factory.build(wanted, texts, *contents)
@@ -166,7 +165,8 @@ class Registrar:
                 model.before = before_replacement(request, old, reset=reset)
                 self.replacing.begin(old, model)
                 attempt.beside = True
-            self.owners.watch(request)
+            if request.owner_pid:
+                self.owners.watch(request)
         if old is not None:
             at_once = not model.pool.wanted  # no worker to wait for; the answer says that the replacement is done
             await self.replacing.finish(model, progress, synchronous=request.synchronous or at_once)
@@ -273,7 +273,7 @@ class Registrar:
             DaemonError: the model is reserved.
             NotRemembered: the change is applied, but the snapshot could not be written.
         """
-        self._registry.reservations.check(name)
+        self._registry.check_unreserved(name)
         self.ledger.choose_default(name, version)
         self._registry.routes.put(name, None)
         self.events.add("default-changed", "the default version from now on", model=name, version=version)

@@ -1,21 +1,38 @@
-"""The registry: the registered models by name, and their versions, one of which is the default."""
+"""The registry: the registered models by name, and their versions, one of which is the default.
+
+A service may reserve a model: then it alone changes which versions answer, and all that it changes until it lets go is
+one change for `tsctl rollback` (persistence/snapshot_file.py).
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tsctl.daemon.core.errors import (
     BeingReplaced,
     Conflict,
+    DaemonError,
     DefaultVersionKept,
     ModelNotFound,
     NoReadyWorker,
     VersionNotFound,
 )
 from tsctl.daemon.models.reporting.model_state import ModelState
-from tsctl.daemon.models.reservations import Reservations
 from tsctl.daemon.models.routing.routes import Routes
 from tsctl.daemon.models.version import ModelVersion
+
+
+class Reservation(NamedTuple):
+    """A service's reservation of one model.
+
+    Attributes:
+        versions: those that must stay registered.
+        refusal: the error of a command that would interfere; its text names the remedy.
+    """
+
+    versions: tuple[str, ...]
+    refusal: DaemonError
 
 
 @dataclass(slots=True)
@@ -33,13 +50,13 @@ class Registry:
     Attributes:
         listeners: called when a model is no longer expected.
         forgetting: called when models are gone, with a function that returns whether a name is one of theirs.
-        reservations: of models.
+        reservations: of models, by name.
         routes: the routes of models, whose versions may be gone.
     """
 
     def __init__(self, routes: Routes | None = None) -> None:
         self.routes = Routes() if routes is None else routes
-        self.reservations = Reservations()
+        self.reservations: dict[str, Reservation] = {}
         self.listeners: list[Callable[[], None]] = []
         self.forgetting: Sequence[Callable[[Callable[[str], bool]], None]] = ()
         self._names: dict[str, _Versions] = {}
@@ -107,6 +124,19 @@ class Registry:
         for listener in tuple(self.listeners):
             listener()
 
+    def check_unreserved(self, name: str, version: str = "") -> None:
+        """Check that a command may change which versions of a model answer.
+
+        Args:
+            version: the command only takes this version away; empty for any other change.
+
+        Raises:
+            DaemonError: the model is reserved, and the reservation needs the version.
+        """
+        found = self.reservations.get(name)
+        if found is not None and (not version or version in found.versions):
+            raise found.refusal.with_traceback(None)  # it is raised again and again
+
     def holds(self, name: str, version: str) -> bool:
         """Return whether this version of the model is registered."""
         return name in self._names and version in self._names[name].models
@@ -171,7 +201,7 @@ class Registry:
             DaemonError: the version is reserved.
         """
         model = self.find(name, version)
-        self.reservations.check(name, model.version)
+        self.check_unreserved(name, model.version)
         self.routes.check_unused(name, model.version)
         versions = self._names[name]
         if model.version == versions.default and len(versions.models) > 1:

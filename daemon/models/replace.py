@@ -19,16 +19,15 @@ from dataclasses import replace
 from typing import Any
 
 from tsctl.daemon.core.errors import BeingReplaced, Conflict, DaemonError
-from tsctl.daemon.models.archives.directories import Progress
-from tsctl.daemon.models.gate import Gate
-from tsctl.daemon.models.persistence.ledger import Ledger
+from tsctl.daemon.models.archives.opening import Progress
+from tsctl.daemon.models.persistence.ledger import Gate, Ledger
+from tsctl.daemon.models.presence import all_ready
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.replacement import Replacement
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.retirement import LiveVersions, Retiring
 from tsctl.daemon.models.settings import Overrides, SettingsBefore
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.models.wait import all_ready
 
 
 def keep(request: Registration, old: ModelVersion) -> Registration:

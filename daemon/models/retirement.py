@@ -14,10 +14,10 @@ from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.errors import Stopping
 from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.metrics.metrics import Metrics
-from tsctl.daemon.models.archives.directories import Directories
+from tsctl.daemon.models.archives.opening import Directories
+from tsctl.daemon.models.presence import until
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.models.wait import until
 
 LEAVE_TIME = 6.0  # seconds that an idle worker may take to exit before it is killed
 

@@ -14,7 +14,6 @@ from tsctl.daemon.core.job import Job
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.models.admission import check_for_workers, stopping_error
 from tsctl.daemon.models.archives.sample import Sample
-from tsctl.daemon.models.pool_follower import PoolFollower
 from tsctl.daemon.models.presence import Presence
 from tsctl.daemon.models.registering.spec import with_default_batch_size, within_file
 from tsctl.daemon.models.replacement import Replacement, ReplacementState
@@ -22,10 +21,9 @@ from tsctl.daemon.models.reporting.model_state import CRASHES, NOT_IN_MEMORY, Mo
 from tsctl.daemon.models.reporting.reports import VersionReports
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.request import Source as Source
-from tsctl.daemon.models.request_path import RequestPath, Resources
+from tsctl.daemon.models.request_path import PoolFollower, RequestPath, Resources, TakenJobs
 from tsctl.daemon.models.request_watcher import ParameterHeader, RequestWatcher
 from tsctl.daemon.models.settings import ModelSettings, SettingsBefore
-from tsctl.daemon.models.taken_jobs import TakenJobs
 from tsctl.daemon.workers.engine import LoadFailure
 from tsctl.handlers.wire import Declared
 

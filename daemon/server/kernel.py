@@ -85,20 +85,22 @@ def installed(extensions: Sequence[Extension], kernel: Kernel) -> dict[str, Serv
     services = {each.name: service for each in extensions if (service := each.install(kernel)) is not None}
     for each in extensions:
         if each.name in services:
-            services[each.name].metrics = each.metrics
+            services[each.name].metrics, services[each.name].needs = each.metrics, each.needs
     connect(kernel.registry, kernel.registrar, services)
     return services
 
 
 def connect(registry: Registry, registrar: Registrar, services: Mapping[str, Service]) -> None:
     """Let the registry, and what makes, replaces and keeps versions, call these services, as far as they want it."""
-    registrar.ledger.parts.services = services
-    registrar.factory.dispatchers = _those_with("dispatcher", services)
-    registrar.factory.specified = _those_with("specify", services)
-    registrar.factory.attached = _those_with("attach", services)
+    registrar.ledger.parts.services = {
+        name: each for name, each in services.items() if type(each).keep is not Service.keep
+    }
+    factory = registrar.factory
+    factory.dispatchers = [(each.__self__.needs, each) for each in _those_with("dispatcher", services)]
+    factory.specified = [(each.__self__.needs, each) for each in _those_with("specify", services)]
+    factory.attached = [(each.__self__.needs, each) for each in _those_with("attach", services)]
     registrar.replacing.begun = _those_with("replacing", services)
     registrar.leaving = _those_with("leaving", services)
-    registry.reservations.services = _those_with("reserves", services)
     registry.forgetting = _those_with("forget", services)
 
 

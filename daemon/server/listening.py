@@ -54,7 +54,7 @@ def listeners_of(
     allowed = {0, os.getuid()}
     unpacking = partial(Unpacking, kernel.turns, kernel.receiving, kernel.take)
     local = Router(join(tables.clients, tables.control), hold, unpacking(limits.max_body))
-    found.listeners.append(Listener(local, limits, clock, answered, lambda uid: uid in allowed, bounds.arena))
+    found.listeners.append(Listener(local, limits, clock, answered, allowed.__contains__, bounds.arena))
     name = f"control socket {config.socket}"
     found.at_sockets.append(SupervisedListener(name, found.listeners[0], place.control, control=True))
     proxies = TrustedProxies(config.trusted_proxies) if config.trusted_proxies else None

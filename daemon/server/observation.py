@@ -8,8 +8,7 @@ from pathlib import Path
 
 from tsctl.daemon.core import logs
 from tsctl.daemon.core.clock import Clock
-from tsctl.daemon.events.events import Events
-from tsctl.daemon.events.journal import Journal
+from tsctl.daemon.events.events import Events, Journal
 from tsctl.daemon.events.loop_watch import LoopWatch
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.extension import BackgroundService, Service

@@ -17,10 +17,10 @@ from tsctl.daemon.api.openapi import Operation
 from tsctl.daemon.config.tokens import may_register
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.extension import Audience, Kernel, Service
-from tsctl.daemon.http.router import Route, join
+from tsctl.daemon.http.router import Route, join, resolved
 from tsctl.daemon.lifecycle.upgrade.old import Upgrade
 from tsctl.daemon.metrics.exposition import MetricFamily, family
-from tsctl.daemon.models.archives.store import sizes
+from tsctl.daemon.models.archives.download import sizes
 from tsctl.daemon.models.version import ModelVersion
 
 
@@ -150,4 +150,4 @@ def tables_of(
             registers=may_register(config, kernel.tokens),
         ),
     )
-    return Tables(clients, remote, metrics, control)
+    return Tables(clients, resolved(remote), metrics, control)

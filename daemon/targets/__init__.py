@@ -4,6 +4,7 @@ A door: standard library only, imported by the command line and by the daemon. F
 files with `ast`.
 """
 
+from tsctl.daemon.targets.bare import FALLBACK_BATCH_SIZE as FALLBACK_BATCH_SIZE
 from tsctl.daemon.targets.bare import ServeTarget as ServeTarget
 from tsctl.daemon.targets.bare import bare_target as bare_target
 from tsctl.daemon.targets.files import BARE_SUFFIXES as BARE_SUFFIXES
@@ -18,4 +19,5 @@ from tsctl.daemon.targets.source import local_files as local_files
 from tsctl.daemon.targets.source import top_imports as top_imports
 from tsctl.daemon.targets.target import KINDS as KINDS
 from tsctl.daemon.targets.target import MODULE as MODULE
+from tsctl.daemon.targets.target import checked_target as checked_target
 from tsctl.daemon.targets.target import read_target as read_target

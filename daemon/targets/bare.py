@@ -12,6 +12,7 @@ CONFIG = "model-config.yaml"
 BASE_HANDLER = "base_handler"
 VERSION = "1.0"
 PLAIN_NAMES = ("handle", "predict")  # functions whose name says nothing about their model
+FALLBACK_BATCH_SIZE = 8  # where neither the user, the handler nor model-config.yaml says one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,15 @@ class ServeTarget:
     def inferred(self) -> bool:
         """Return whether the target has no manifest of its own."""
         return self.kind not in ("archive", "url")
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of the target's registration; an option of the user wins over each."""
+        given: dict[str, Any] = {"url": self.url, "model_name": self.model_name or None}
+        if self.inferred:
+            given["fallback_batch_size"] = FALLBACK_BATCH_SIZE
+        if self.kind != "handler":  # the daemon infers a handler file's own
+            given["handler"] = self.handler or None
+        return given
 
     def manifest(self) -> dict[str, Any]:
         """Return the manifest that an archive of this target would have."""

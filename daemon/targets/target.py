@@ -26,13 +26,21 @@ from tsctl.daemon.targets.files import (
     model_name_of,
     split_function,
 )
-from tsctl.daemon.targets.source import is_handler
+from tsctl.daemon.targets.source import check_syntax, is_handler
 
 KINDS = "a handler (.py), a model (.pt, .pt2, .onnx, .pth), an archive (.mar), a directory, or module:attribute"
 HANDLER = "handler.py"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
 _SCHEMES = ("http://", "https://", "s3://", "gs://", "hf://")
 MODULE = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<attribute>[^\W\d]\w*)")
+
+
+def checked_target(text: str, directory: Path) -> ServeTarget:
+    """Read a target, and check the syntax of its Python file; raise as `read_target`."""
+    target = read_target(text, directory)
+    if target.kind == "handler" and target.path is not None:
+        check_syntax(target.path)
+    return target
 
 
 def read_target(text: str, directory: Path) -> ServeTarget:

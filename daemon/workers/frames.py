@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from typing import cast
 
 from tsctl.daemon.core.arena import Arena, Lease
-from tsctl.daemon.core.errors import ResponseTimeout
 from tsctl.daemon.core.job import Batch, Flow, Job, Outcome, Piece, Reply
 from tsctl.handlers import wire
 from tsctl.handlers.credit import GRANT, WINDOW
@@ -68,12 +67,6 @@ def row_of(batch: Batch, row: int) -> Job:
     if not 0 <= row < len(batch.jobs):
         raise wire.BrokenMessage(f"row {row} of a batch of {len(batch.jobs)}")
     return batch.jobs[row]
-
-
-def late_reply(text: str) -> Reply:
-    """Return the answer to a job whose worker has exceeded the response timeout."""
-    error = ResponseTimeout(text)
-    return Reply(error.status, str(error).encode(), error=error.kind)
 
 
 def check_measured(measurements: Iterable[wire.Measurement]) -> None:

@@ -10,9 +10,8 @@ from tsctl.daemon.core.arena import Arena
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.workers.engine import BatchEvents, WorkerListener, WorkerSpec
 from tsctl.daemon.workers.local import LocalWorker
-from tsctl.daemon.workers.processes.cgroups import Cgroups
 from tsctl.daemon.workers.processes.reaper import Children
-from tsctl.daemon.workers.processes.spawn import StartedTemplate, base_environment
+from tsctl.daemon.workers.processes.spawn import Cgroups, StartedTemplate, base_environment
 from tsctl.daemon.workers.processes.templates.tree import Templates
 from tsctl.daemon.workers.rows.worker import RowWorker
 from tsctl.handlers.wire import Kind

@@ -12,9 +12,8 @@ from typing import Any, Protocol
 
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.job import Job
-from tsctl.daemon.workers.cores import crowding, oversubscription, threads_for
+from tsctl.daemon.workers.cores import Placement, crowding, oversubscription, threads_for
 from tsctl.daemon.workers.engine import BatchEvents, Engine, Exit, LoadFailure, Worker, WorkerSpec
-from tsctl.daemon.workers.gpus import Placement
 from tsctl.daemon.workers.slot import RESTART_LIMIT, Slot, SlotState, after_exit, plan
 from tsctl.daemon.workers.state import WorkerState
 

@@ -16,11 +16,17 @@ from tsctl.handlers.builtin.support.batches import batches_of, run_within
 from tsctl.handlers.builtin.support.compiling import compiled
 from tsctl.handlers.builtin.support.insights import target_of
 from tsctl.handlers.builtin.support.labels import load_label_mapping
-from tsctl.handlers.builtin.support.model_inputs import ModelTensor, arrays_of, inputs_of, tensors_of
+from tsctl.handlers.builtin.support.model_inputs import (
+    ModelTensor,
+    arrays_of,
+    dtype_for,
+    inputs_of,
+    is_whole,
+    tensors_of,
+)
 from tsctl.handlers.builtin.support.model_outputs import items_of_outputs, outputs_of
 from tsctl.handlers.builtin.support.modelfile import load_model
 from tsctl.handlers.builtin.support.onnx import is_session, run_session
-from tsctl.handlers.builtin.support.whole_numbers import dtype_for, is_whole
 from tsctl.handlers.requests.gpu_copies import fetched, to_device
 from tsctl.handlers.requests.kinds import Kind, answer, kind_of
 from tsctl.handlers.sdk.batches import ANY, FileBatches
@@ -244,7 +250,7 @@ class BaseHandler:
 
         Args:
             data: shape (rows, …). Whole numbers are converted to the model's dtype if the model does not take them
-                (whole_numbers.py).
+                (support/model_inputs.py).
         """
         takes = self.file_batches
         if isinstance(data, list) and data and len(self.own_inputs) == len(data):  # one tensor for each input

@@ -1,6 +1,6 @@
 """`fast_images`: a handler reads images as bytes (support/pixels.py), on all of its worker's threads.
 
-On a GPU, processes without CUDA read them (support/readers.py), and bytes cross the bus (support/staging.py).
+On a GPU, processes without CUDA read them (support/readers.py), and bytes cross the bus (`Staging`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,6 +14,7 @@ from tsctl.handlers.builtin.base import payload_of
 from tsctl.handlers.builtin.support.decoders import Decoders
 from tsctl.handlers.builtin.support.pixels import (
     Admit,
+    Staging,
     factors,
     normalised,
     once,
@@ -23,7 +24,6 @@ from tsctl.handlers.builtin.support.pixels import (
     usual,
 )
 from tsctl.handlers.builtin.support.readers import Readers
-from tsctl.handlers.builtin.support.staging import Staging
 from tsctl.handlers.requests.images import decode_image
 from tsctl.handlers.requests.preparation import IMAGENET, Preparation
 

@@ -2,6 +2,7 @@
 
 import base64
 import functools
+import io
 import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -12,7 +13,6 @@ from PIL import Image
 
 from tsctl.handlers.builtin.base import BaseHandler, decode_rows, lacking, payload_of, prepare_rows
 from tsctl.handlers.builtin.support.decoders import admission
-from tsctl.handlers.builtin.support.example_image import example_image
 from tsctl.handlers.builtin.support.insights import captum_attr
 from tsctl.handlers.builtin.support.readers import Readers
 from tsctl.handlers.names import DEFAULT_OPTIMIZATIONS
@@ -23,6 +23,21 @@ from tsctl.handlers.requests.preparation import Preparation, read_preparation
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import UnreadablePayload
 from tsctl.handlers.sdk.timer import timed
+
+
+def example_image() -> bytes:
+    """Return a JPEG of 500 × 375 pixels, the same each time: smooth patches under fine noise, as in a photograph."""
+    from PIL import Image
+
+    generator = torch.Generator().manual_seed(7)
+    patches = torch.randint(0, 256, (12, 16, 3), generator=generator, dtype=torch.uint8)
+    image = Image.fromarray(patches.numpy()).resize((500, 375), Image.Resampling.BICUBIC)
+    noise = torch.randint(0, 256, (375, 500, 3), generator=generator, dtype=torch.uint8)
+    image = Image.blend(image, Image.fromarray(noise.numpy()), 0.15)
+    buffer = io.BytesIO()
+    image.save(buffer, "JPEG", quality=90)
+    return buffer.getvalue()
+
 
 _log = logging.getLogger(__name__)
 

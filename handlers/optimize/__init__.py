@@ -2,7 +2,6 @@
 
     handler with its model ──▶ asked.py  the default optimisations, and those asked for by name
                            ──▶ apply.py  as was found out before (checks/outcomes.py), else as a check finds
-                           ──▶ together.py  defaults where a template waits: apply all, compare the drift once
                            ──▶ check.py  one after the other: apply, compare the drift (checks), keep or take back
                            ──▶ steps.py  what each changes
 

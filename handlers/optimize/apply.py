@@ -16,7 +16,6 @@ import torch
 
 from tsctl.handlers import wire
 from tsctl.handlers.names import AUTO
-from tsctl.handlers.optimize.apart import Apart
 from tsctl.handlers.optimize.asked import chosen, clash_of
 from tsctl.handlers.optimize.check import Check
 from tsctl.handlers.optimize.checks.archive import archive_of
@@ -24,8 +23,8 @@ from tsctl.handlers.optimize.checks.drift import TOLERANCES
 from tsctl.handlers.optimize.checks.outcomes import entry_of
 from tsctl.handlers.optimize.checks.processor import read_processor
 from tsctl.handlers.optimize.int8.calibration import Scales
+from tsctl.handlers.optimize.packages.side_by_side import Apart
 from tsctl.handlers.optimize.steps import NotApplied, Steps, in_words
-from tsctl.handlers.optimize.together import apply_together
 from tsctl.handlers.requests.excerpt import message_of
 from tsctl.handlers.sdk.errors import HandlerError
 
@@ -112,16 +111,11 @@ def _checked(
     apart: Apart | None,
     keep: Callable[[list[wire.Optimized], Scales | None], None],
 ) -> list[wire.Optimized]:
-    """Apply what does not drift: where a template waits for defaults, all at once, else one after the other.
+    """Apply what does not drift, one after the other.
 
     Args:
         keep: keeps the outcomes for later loads.
     """
-    if apart is not None and not any(wanted.values()):
-        together = apply_together(steps, list(wanted), tolerances, apart)
-        if together is not None:
-            keep(together, None)
-            return together
 
     def check() -> _Checked:
         each = Check(steps, tolerances)

@@ -13,17 +13,15 @@ from torch import nn
 from tsctl.handlers.builtin import fast_images, scaled_decode
 from tsctl.handlers.names import ONNX_RUNTIME
 from tsctl.handlers.optimize import bfloat16, folding, graph, inductor, onnx_runtime
-from tsctl.handlers.optimize.apart import Apart
-from tsctl.handlers.optimize.checks.agreement import agreement
-from tsctl.handlers.optimize.checks.drift import CLASSES_LOST, TF32_TOLERANCE, TOLERANCES, drift
-from tsctl.handlers.optimize.checks.samples import CHECKED_ROWS, archive_rows, digest_of, made_up_rows
-from tsctl.handlers.optimize.checks.variants import varied
+from tsctl.handlers.optimize.checks.drift import CLASSES_LOST, TF32_TOLERANCE, TOLERANCES, agreement, drift
+from tsctl.handlers.optimize.checks.samples import CHECKED_ROWS, archive_rows, digest_of, made_up_rows, varied
 from tsctl.handlers.optimize.compiler import find_compiler
 from tsctl.handlers.optimize.int8.calibration import Scales
 from tsctl.handlers.optimize.int8.model import Int8, refusal
 from tsctl.handlers.optimize.packages import keeping
 from tsctl.handlers.optimize.packages.package import Packages
 from tsctl.handlers.optimize.packages.recording import NotExportable, Recorded, record
+from tsctl.handlers.optimize.packages.side_by_side import Apart
 from tsctl.handlers.requests.early_answers import coming_of, early_answer
 from tsctl.handlers.requests.excerpt import message_of
 from tsctl.handlers.requests.gpu_copies import on_host

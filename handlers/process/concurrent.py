@@ -96,7 +96,7 @@ class Concurrent:
         del self._tasks[number]
         try:
             failures = [wire.HandlerFailure([0], answered.traceback)] if answered.traceback else []
-            kept = self._runtime.views.end(message)
+            kept = self._runtime.kept(message)
             answer, measured = window.close(answered.answer), self._runtime.measured()
             self._connection.send(wire.Done(number, [answer], answered.seconds, measured, None, failures, kept))
         except BaseException as error:  # noqa: BLE001 - `converse` raises it

@@ -151,5 +151,5 @@ class Continuous:
         row = self._active.pop(number)
         self._batch = None
         failures = [wire.HandlerFailure([0], traceback)] if traceback else []
-        kept = self._runtime.views.end(row.message)
+        kept = self._runtime.kept(row.message)
         return wire.Done(number, [row.window.close(answer)], row.seconds(), [], None, failures, kept)

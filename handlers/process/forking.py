@@ -9,7 +9,6 @@ kernel kills all of them when the daemon dies: PR_SET_PDEATHSIG is set after the
 to the parent at the time of the call.
 """
 
-import contextlib
 import ctypes
 import gc
 import os
@@ -20,8 +19,7 @@ import time
 from collections.abc import Callable, Collection
 from functools import partial
 
-from tsctl.handlers.lifetime import die_with
-from tsctl.handlers.memory import give_memory_back
+from tsctl.handlers.own_process import die_with, give_memory_back
 from tsctl.handlers.process.threads import set_threads
 
 PIPE_BYTES = 65536
@@ -31,13 +29,6 @@ _ADOPTION = 10.0  # seconds until the intermediate process must have ended
 
 class NotForkable(Exception):
     """This process must not be forked; the message gives the reason."""
-
-
-def enter_group(directory: str) -> None:
-    """Enter a cgroup, including all future children of this process; ignore a failure."""
-    if directory:
-        with contextlib.suppress(OSError), open(f"{directory}/cgroup.procs", "w") as file:
-            file.write("0")
 
 
 def fork_for(daemon: int) -> int:

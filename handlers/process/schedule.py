@@ -211,7 +211,7 @@ class InTurn:
         began = time.perf_counter()
         answers = pieces.last(self._run(batch.rows, pieces))
         seconds = time.perf_counter() - began - pieces.waited
-        measured, failures, kept = runtime.measured(), runtime.failures, runtime.views.end(batch)
+        measured, failures, kept = runtime.measured(), runtime.failures, runtime.kept(batch)
         isolation, too_large = runtime.isolation, runtime.too_large
         connection.send(wire.Done(batch.batch, answers, seconds, measured, isolation, failures, kept, too_large))
 
@@ -248,7 +248,7 @@ class Overlapped:
             # Without the overlap with the batch before: during it, this batch either waited or cost nothing.
             seconds, self._ended = max(0.0, now - max(began, self._ended) - pieces.waited), now
             measured = self._runtime.measured()
-            kept = self._runtime.views.end(batch)
+            kept = self._runtime.kept(batch)
             end = wire.Done(
                 batch.batch, last, seconds, measured, ran.isolation, ran.failures, kept, ran.too_large
             )  # fmt: skip

@@ -11,7 +11,7 @@ import sys
 
 import ray
 
-from tsctl.handlers.lifetime import die_with
+from tsctl.handlers.own_process import die_with
 from tsctl.handlers.ray.cluster import Cluster
 from tsctl.handlers.ray.order_taker import OrderTaker
 

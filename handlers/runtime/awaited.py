@@ -26,9 +26,8 @@ class AwaitedEntryPoint(EntryPoint):
     def __init__(self, entry: EntryPoint, mode: wire.Mode) -> None:
         waits = inspect.iscoroutinefunction(entry.handle)
         super().__init__(entry.instance, self._answer if waits and mode != "async" else entry.handle)
-        self.own_handle, self.read, self.declared, self.notes = (
-            entry.own_handle, entry.read, entry.declared, entry.notes,
-        )  # fmt: skip
+        self.own_handle, self.checks, self.read = entry.own_handle, entry.checks, entry.read
+        self.declared, self.notes = entry.declared, entry.notes
         self._entry = entry
         self._loop: EventLoop | None = None
         self._run: Callable[[Coroutine[Any, Any, Any]], Any]

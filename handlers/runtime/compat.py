@@ -1,7 +1,11 @@
-"""TorchServe's import names: `from ts.torch_handler.base_handler import BaseHandler` works.
+"""Names that a model's code expects to find: TorchServe's modules, and what a pickle looks for in `__main__`.
 
+`from ts.torch_handler.base_handler import BaseHandler` works.
 A table of modules and names (handlers/torchserve/table.py), served by a finder placed first on `sys.meta_path`, so that
 our modules win over an installed TorchServe.
+
+A script that trained a model saved its classes under the name `__main__`, which it was. Here the worker's program is.
+So a name that this program lacks is looked for in the model's modules.
 """
 
 import importlib
@@ -9,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 
 from tsctl.handlers.torchserve.table import ABSENT, TABLE
@@ -69,3 +74,29 @@ def spec_elsewhere(name: str) -> ModuleSpec | None:
 
 
 __all__ = ["ABSENT", "TABLE", "install", "spec_elsewhere"]
+
+
+def look_in(model_dir: Path) -> None:
+    """Look for the names that `__main__` lacks in the modules of a directory that are imported."""
+    sys.modules["__main__"].__getattr__ = _Lookup(model_dir)  # type: ignore[method-assign]  # PEP 562
+
+
+class _Lookup:
+    def __init__(self, model_dir: Path) -> None:
+        self._folder = str(model_dir)
+
+    def __call__(self, name: str) -> object:
+        """Return what a module of the model defines under a name; raise AttributeError if none does, or several do."""
+        found = {} if name.startswith("__") else {id(each): each for each in self._defined(name)}
+        if len(found) != 1:
+            raise AttributeError(f"module `__main__` has no attribute {name!r}")
+        return next(iter(found.values()))
+
+    def _defined(self, name: str) -> list[object]:
+        modules = [each for each in list(sys.modules.values()) if self._is_of_model(getattr(each, "__file__", None))]
+        values = [vars(each)[name] for each in modules if name in vars(each)]
+        names = {each.__name__ for each in modules}
+        return [each for each in values if getattr(each, "__module__", "") in names]
+
+    def _is_of_model(self, file: object) -> bool:
+        return isinstance(file, str) and Path(file).is_relative_to(self._folder)

@@ -27,7 +27,7 @@ from tsctl.handlers.tensor_heads import InferHead
 from tsctl.handlers.tensors.views import Views
 
 if TYPE_CHECKING:
-    from tsctl.handlers.optimize.apart import Apart
+    from tsctl.handlers.optimize.packages.side_by_side import Apart
 
 
 def read_model_config(load: wire.Load) -> dict[str, Any]:
@@ -200,7 +200,7 @@ class Runtime:
         Raises:
             HandlerError: an optimisation asked for by name cannot be applied.
         """
-        if not chosen(asked, type(self._entry.instance)):
+        if (self._entry.instance is None and not asked) or not chosen(asked, type(self._entry.instance)):
             return []  # without importing torch, which a handler may not need
         from tsctl.handlers.optimize.apply import optimize
 
@@ -261,6 +261,10 @@ class Runtime:
         """End what the handler's entry point runs between batches."""
         self._entry.close()
 
+    def kept(self, batch: wire.Predict) -> list[int]:
+        """Return the offsets of a finished batch's values, and of earlier ones, that the handler still uses."""
+        return self.views.end(batch) if self.views.watches else []
+
     def measured(self) -> list[wire.Measurement]:
         """Return the handler's measurements since the last call."""
         return self._tally.take()
@@ -292,6 +296,8 @@ class Runtime:
         return [answers[index] for index in range(len(rows))]
 
     def _find_unreadable(self, rows: Sequence[wire.Row], data: list[Any]) -> dict[int, UnreadablePayload]:
+        if not self._entry.checks:
+            return {}
         began = time.perf_counter()
         try:
             found = self._entry.prepare(data)
@@ -451,7 +457,8 @@ def _as_declared(entry: EntryPoint, inputs: Sequence[Mapping[str, Any]] | None) 
     declared = entry.declared
     if not inputs:
         if declared is None or declared.built_in:
-            return enveloped(entry, os.environ.get("TS_SERVICE_ENVELOPE", ""))
+            name = os.environ.get("TS_SERVICE_ENVELOPE", "")
+            return enveloped(entry, name) if name else entry
     elif declared is not None and declared.built_in:
         entry.declared = declaration_under(declared, inputs)
     elif declared is not None:

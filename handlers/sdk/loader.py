@@ -41,6 +41,7 @@ class EntryPoint:
         instance: the handler object, None for a module function.
         handle: takes the rows and the context, returns one item for each row.
         own_handle: the handler defines its own `handle` method, or is a function.
+        checks: `prepare` may find unreadable rows.
         read: turns rows into the items of `data`; None: the dicts of TorchServe.
         declared: the inputs of a typed or built-in handler; None for any other.
         notes: sentences for the model's author.
@@ -53,10 +54,11 @@ class EntryPoint:
         self.instance = instance
         self.handle = handle
         self.own_handle = not _handle_is_ours(instance)
+        self.checks = not self.own_handle
 
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
-        """Return the unreadable rows and the reasons, where `handle` is ours; see `BaseHandler.prepare`."""
-        found: dict[int, UnreadablePayload] = {} if self.own_handle else self.instance.prepare(data)
+        """Return the unreadable rows and the reasons; see `BaseHandler.prepare`."""
+        found: dict[int, UnreadablePayload] = self.instance.prepare(data)
         return found
 
     def initialize(self, context: Context) -> None:

@@ -15,7 +15,9 @@ from tsctl.handlers.wire import LONGEST_LABEL, MOST_LABELS, MOST_SERIES, Kind
 
 
 def _short(value: object) -> str:
-    return sendable(str(value))[:LONGEST_LABEL]
+    text = str(value)
+    usual = type(text) is str and text.isascii()  # else of a class of the handler's, or not encodable
+    return (text if usual else sendable(text))[:LONGEST_LABEL]
 
 
 class PendingMetrics:

@@ -53,7 +53,7 @@ class TypedEntryPoint(EntryPoint):
 
     def __init__(self, function: Callable[..., Any], instance: Any, signature: Signature, batch_size: int) -> None:
         super().__init__(instance, self.answer)
-        self.own_handle = True
+        self.own_handle = self.checks = True
         self.read = read_rows
         self._declared = self.declared = signature.declared(batch_size)
         if signature.batches and signature.returns in (str, bytes, int, float, bool, dict):

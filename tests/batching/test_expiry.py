@@ -80,12 +80,12 @@ def test_who_waits_for_the_model_to_be_idle_hears_of_it() -> None:
 def test_a_queue_has_no_timeout_until_one_is_set() -> None:
     expiry = Expiry(Queue("m", 10, 1000), limited().model.traffic)
 
-    assert not expiry.watching and expiry.next(0.0, busy=True) == math.inf
+    assert expiry.next(0.0, busy=True) == math.inf
 
 
 def test_nothing_is_watched_without_a_limit() -> None:
     bench = limited()
-    assert not bench.dispatcher.expiry.watching
+    assert bench.dispatcher.expiry.next(0.0, busy=False) == math.inf
     for index in range(5):
         bench.ask(str(index))
 

@@ -38,8 +38,8 @@ def test_a_setting_is_applied_after_its_changes_were_shown(page: Any, console: C
     page.get_by_role("radio").nth(2).check()
     page.get_by_text("tsctl set labels/1.0 --batch-size 16 --max-delay 10 --batching auto").wait_for()
     page.get_by_text("tsctl scale labels/1.0 2").wait_for()
-    assert page.locator(".changes").inner_text() == "batch size: 8 → 16\nmaximum delay, ms: 100 → 10"
-    assert console.served.describe("labels")["batchSize"] == 8
+    assert page.locator(".changes").inner_text() == "batch size: 32 → 16\nmaximum delay, ms: 100 → 10"
+    assert console.served.describe("labels")["batchSize"] == 32
 
     page.get_by_role("button", name="Apply").click()
 

@@ -56,9 +56,7 @@ def test_what_is_said_instead_of_a_key_is_about_keys_without_an_effect() -> None
 def test_the_models_block_may_go_over_many_lines(tmp_path: Path) -> None:
     config = configured(tmp_path, "models={\\", '  "m": {\\', '    "1.0": {"batchSize": 4}\\', "}}")
 
-    assert config.model_values("m", "1.0") == {"batchSize": 4}
-    assert config.model_values("m", "2.0") == {}
-    assert config.model_values("n", "1.0") == {}
+    assert config.models_block == {"m": {"1.0": {"batchSize": 4}}}
 
 
 def test_a_file_that_is_not_there_stops_the_start(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import yaml
 
 from tests.deploy.manifests import FOLDER, documents, expand, files, start_of
 from tests.e2e.served import TSCTL
-from tsctl.container.entry import Program, read_words
+from tsctl.container.__main__ import Program, read_words
 from tsctl.container.torchserve import torchserve
 from tsctl.daemon.api import metrics
 from tsctl.daemon.api.inference.openapi import describe_api

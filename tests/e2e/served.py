@@ -165,8 +165,9 @@ class Served:
 
     def command(self, method: str, target: str) -> Answer:
         """Send one request to the control socket."""
-        connection = http.client.HTTPConnection("tsctl", timeout=PATIENCE)
+        connection = http.client.HTTPConnection("tsctl")
         with socket.socket(socket.AF_UNIX) as connection.sock, contextlib.closing(connection):
+            connection.sock.settimeout(self.patience)
             connection.sock.connect(self.environment["TSCTL_SOCKET"])
             connection.request(method, target)
             with connection.getresponse() as response:

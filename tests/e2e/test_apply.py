@@ -152,11 +152,3 @@ def test_a_route_is_set_exported_and_rolled_back(served: Served) -> None:
 
     served.tsctl("rollback", "a")
     assert changes(served, "apply", write(served, {})) == ["route a 1.0", "unregister a 2.0", "unregister a 1.0"]
-
-
-def test_a_rollback_of_a_model_without_a_change_says_so(served: Served) -> None:
-    served.register("echo")
-
-    done = served.run("rollback", "echo")
-
-    assert done.returncode == 1 and "error: no earlier state of `echo` is kept" in done.stderr

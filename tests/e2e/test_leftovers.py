@@ -37,7 +37,7 @@ def gone(*pids: int) -> None:
 
 # Read by each Python that starts with it on its path.
 NO_CGROUPS = """
-from tsctl.daemon.workers.processes.cgroups import Cgroups
+from tsctl.daemon.workers.processes.spawn import Cgroups
 Cgroups.open = classmethod(lambda cls, here=None: None)
 """
 

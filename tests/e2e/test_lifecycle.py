@@ -21,29 +21,6 @@ def test_start_returns_when_the_daemon_listens(idle: Served) -> None:
     assert running(idle.pid)
 
 
-def test_a_second_start_says_who_is_there(served: Served) -> None:
-    second = served.run("start")
-
-    assert second.returncode == 1
-    assert f"a daemon with pid {served.pid} already listens" in second.stderr
-
-
-def test_another_daemon_may_not_share_the_state_directory(served: Served) -> None:
-    second = served.run("--socket", str(served.folder / "other.sock"), "start")
-
-    assert second.returncode == 1
-    assert "--state-dir" in second.stderr
-
-
-def test_a_wrong_setting_in_the_environment_is_told_by_its_name(idle: Served) -> None:
-    idle.environment["TSCTL_GRACE"] = "soon"
-
-    refused = idle.run("start")
-
-    assert refused.returncode == 1
-    assert "TSCTL_GRACE: `soon` is not a number of seconds" in refused.stderr
-
-
 def test_start_works_after_a_crash_left_its_files_behind(served: Served) -> None:
     crashed = served.pid
     os.kill(crashed, signal.SIGKILL)
@@ -95,23 +72,6 @@ def test_stop_leaves_no_process_and_no_socket_and_keeps_what_the_next_run_restor
     assert not (idle.folder / "control.pid").exists()
     (unpacked,) = (idle.folder / "state" / "models").iterdir()
     assert (unpacked / "echo.py").is_file()
-
-
-@pytest.mark.thin
-def test_without_a_daemon_every_verb_says_so_and_exits_with_3(idle: Served) -> None:
-    for verb in (
-        ["status"],
-        ["ls"],
-        ["stop"],
-        ["describe", "m"],
-        ["register", "m.mar"],
-        ["scale", "m", "--workers", "1"],
-    ):
-        done = idle.run(*verb)
-
-        assert done.returncode == 3, verb
-        assert f"no daemon at `{idle.folder / 'control.sock'}`" in done.stderr
-        assert "tsctl start" in done.stderr
 
 
 def run_in_foreground(idle: Served) -> subprocess.Popen[str]:

@@ -59,45 +59,6 @@ def test_what_handlers_emit_is_printed_too_but_for_the_time_of_each_batch(measur
     assert "HandlerTime" not in log
 
 
-@pytest.mark.thin
-def test_requests_are_counted_and_timed(measuring: Served) -> None:
-    before = told(measuring)
-    measure(measuring, {}, f"{MEASURES}/1.0")
-    measure(measuring, {})
-    assert measuring.ask("/predictions/nobody", b"").status == 404
-
-    after = told(measuring)
-    grown = {line: value - before.get(line, 0) for line, value in after.items()}
-    assert grown["ts_inference_requests_total{model_name=measures,model_version=1.0}"] == 1
-    assert grown["ts_inference_requests_total{model_name=measures,model_version=default}"] == 1
-    assert grown["ts_inference_latency_microseconds{model_name=measures,model_version=1.0}"] > 0
-    assert grown["tsctl_batches_total{model=measures,reason=full,version=1.0}"] == 2
-    assert grown["tsctl_requests_total{code=200,model=measures,version=1.0}"] == 2
-    assert grown["tsctl_request_latency_seconds_count{model=measures,outcome=ok,version=1.0}"] == 2
-    for name in ("queue_time_seconds", "inference_time_seconds", "batch_size"):
-        assert grown[f"tsctl_{name}_count{{model=measures,version=1.0}}"] == 2
-    assert grown["Requests4XX{Level=Host}"] == 1
-    assert grown["Requests2XX{Level=Host}"] >= 3  # two predictions, and the first look at the metrics
-    assert after["WorkerLoadTime{Level=Host,WorkerName=W-9000-measures_1.0}"] > 10
-    assert after["CPUUtilization{Level=Host}"] >= 0
-
-
-@pytest.mark.thin
-def test_counters_outlive_their_worker_and_gauges_do_not_outlive_their_version(served: Served) -> None:
-    served.register("measures")
-    measure(served, {"count": 5})
-    assert measure(served, {"die": True}).status == 500
-    eventually(lambda: measure(served, {"count": 6}).status == 200, "another worker answers")
-
-    assert told(served)[f"Words{{Language=de,Level=Model,{OF}}}"] == 11
-
-    served.tsctl("unregister", "measures")
-    lines = told(served)
-    assert lines[f"Words{{Language=de,Level=Model,{OF}}}"] == 11
-    gone = ("Heat", "WordLength", "tsctl_request_latency", "tsctl_queue")
-    assert not [line for line in lines if line.startswith(gone)]
-
-
 def test_it_can_be_switched_off(idle: Served) -> None:
     idle.start("--no-metrics")
 

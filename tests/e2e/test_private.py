@@ -78,14 +78,6 @@ def test_a_daemon_without_tcp_predicts_on_its_socket_until_its_parent_is_gone(id
     assert not Path(idle.environment["TSCTL_SOCKET"]).exists()
 
 
-def test_streams_go_over_the_socket_as_well(idle: Served) -> None:
-    with owned(idle):
-        idle.register("counts")
-        answer = ask(idle, "/predictions/counts", b"3", content_type="text/plain")
-
-    assert (answer.headers["transfer-encoding"], answer.body) == ("chunked", b"0 1 2 end")
-
-
 def test_an_upgraded_daemon_ends_with_the_parent_of_the_first(idle: Served) -> None:
     with owned(idle) as process:
         idle.register("echo")

@@ -64,25 +64,6 @@ def test_a_management_address_needs_a_token_to_start(idle: Served) -> None:
     assert idle.run("status").returncode == 3
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (("--inference-address", "https://127.0.0.1:0"), "asks for https, and there is no certificate"),
-        (("--management-address", "https://127.0.0.1:0"), "asks for https, and there is no certificate"),
-        (("--certificate-file", "/missing.pem", "--private-key-file", "/missing.pem"), "No such file or directory"),
-        (("--allowed-urls", "http://(.*"), "is not a regular expression"),
-    ],
-)
-def test_a_setting_for_security_is_never_ignored(idle: Served, options: tuple[str, ...], sentence: str) -> None:
-    idle.environment["TSCTL_MANAGEMENT_WITHOUT_TOKEN"] = "true"
-
-    refused = idle.run("start", *options)
-
-    assert refused.returncode in (1, 2)
-    assert sentence in " ".join(refused.stderr.replace("│", "").split())
-    assert idle.run("status").returncode == 3
-
-
 @pytest.mark.thin
 def test_the_token_opens_the_management_address(guarded: Served) -> None:
     url = f"{management(guarded)}/models"
@@ -102,14 +83,6 @@ def test_a_web_page_and_a_foreign_host_are_refused_in_spite_of_the_token(guarded
     assert (page[0], foreign[0]) == (403, 403)
     assert "web pages" in page[1]["message"]
     assert "Host `evil.example` is not allowed" in foreign[1]["message"]
-
-
-def test_a_name_that_the_operator_allows_is_answered(idle: Served) -> None:
-    idle.start(*ADDRESSES, "--token-file", token_file(idle), "--allowed-host", "gpu1,models.example.com")
-
-    url = f"{management(idle)}/models"
-
-    assert [curl(url, BEARER, f"Host: {name}")[0] for name in ("models.example.com:9", "gpu2")] == [200, 403]
 
 
 @pytest.mark.thin
@@ -136,16 +109,6 @@ def test_the_daemons_own_routes_are_not_on_tcp(guarded: Served) -> None:
     assert curl(f"{management(guarded)}/tsctl/config", BEARER)[0] == 404
 
 
-def test_an_inference_token_guards_predictions_but_not_the_probes(idle: Served) -> None:
-    idle.start("--inference-token-file", token_file(idle, OTHER))
-    idle.register("describes")
-
-    statuses = [curl(f"{idle.url}/{path}")[0] for path in ("predictions/describes", "ping", "ready", "live")]
-
-    assert statuses == [401, 200, 200, 200]
-    assert curl(f"{idle.url}/predictions/describes", f"Authorization: Bearer {OTHER}") == (200, {"header": None})
-
-
 @pytest.mark.parametrize(
     "expectation", [("--header", "Expect:"), ("Expect: 100-continue",)], ids=["at once", "expecting 100"]
 )
@@ -162,33 +125,6 @@ def test_a_strangers_upload_is_refused_before_it_is_read(idle: Served, expectati
     upload = ("--data-binary", f"@{large}", *expectation)
     assert curl(f"{idle.url}/predictions/m", *upload)[0] == 401
     assert curl(f"{idle.url}/predictions/m", *upload, f"Authorization: Bearer {OTHER}")[0] == 404
-
-
-def test_a_handler_sees_the_authorization_that_is_not_ours(guarded: Served) -> None:
-    guarded.register("describes")
-    url = f"{guarded.url}/predictions/describes"
-
-    assert curl(url, "Authorization: Bearer theirs") == (200, {"header": "Bearer theirs"})
-    assert curl(url, BEARER) == (200, {"header": None})
-    guarded.tsctl("unregister", "describes")
-
-
-def test_equal_addresses_share_a_port_and_each_route_has_its_token(idle: Served) -> None:
-    both = ("--inference-address", "127.0.0.1:0", "--management-address", "127.0.0.1:0")
-    idle.start(*both, "--token-file", token_file(idle), "--inference-token-file", token_file(idle, OTHER, "other"))
-    idle.register("describes")
-    inference = f"Authorization: Bearer {OTHER}"
-
-    assert idle.status["managementAddress"] == idle.status["inferenceAddress"]
-    asked = {
-        "predictions/describes": (BEARER, inference),
-        "models": (BEARER,),
-        "v1/models/describes": (BEARER, inference),
-        "ping": (BEARER, inference, "X: none"),
-    }
-    for path, opened in asked.items():
-        for header in (BEARER, inference, "X: none"):
-            assert (path, header, curl(f"{idle.url}/{path}", header)[0] == 200) == (path, header, header in opened)
 
 
 @pytest.mark.parametrize("environment", [False, True], ids=["from a file", "from the environment"])
@@ -291,16 +227,3 @@ def test_a_stop_is_quick_with_tls_connections_open(idle: Served) -> None:
 
     assert time.monotonic() - began < 20  # asyncio's own patience is 30 s
     eventually(lambda: idle.run("status").returncode == 3, "the daemon stops")
-
-
-def test_archives_come_from_where_the_operator_allows(idle: Served) -> None:
-    idle.start(*ADDRESSES, "--token-file", token_file(idle), "--allowed-urls", f"file://{idle.folder}/ARCHIVES/.*")
-    file = idle.pack("echo")
-    (idle.folder / "archives").mkdir()
-    outside = (idle.store / file).rename(idle.folder / "archives" / file)
-    url = f"{management(idle)}/models?initial_workers=1&url=file://"
-
-    assert curl(f"{url}{outside}", BEARER, method="POST")[0] == 200
-    status, document = curl(f"{url}/etc/passwd", BEARER, method="POST")
-
-    assert (status, document["message"]) == (404, "Given URL file:///etc/passwd does not match any allowed URL(s)")

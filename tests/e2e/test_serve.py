@@ -241,7 +241,7 @@ def test_the_handler_of_the_quick_start_is_served_in_batches(serving: Serving) -
     serving.start("filetype.py")
 
     assert serving.ask("filetype").startswith('{"type":"txt","score":')
-    assert "takes    files: list[bytes] -> list[dict]\nbatches  up to 8 requests" in serving.screen
+    assert "takes    files: list[bytes] -> list[dict]\nbatches  up to 32 requests" in serving.screen
     typed = re.search(r"```bash\n(curl [^`]*)\n```", page)
     port = serving.served.status["inferenceAddress"].rpartition(":")[2]
     assert typed is not None

@@ -21,7 +21,6 @@ from tests.e2e.served import PATIENCE, Served, eventually, running
 from tsctl.python.serving.private_daemon import PREFIX
 
 ROOT = Path(__file__).parents[2]
-Texts = list[str]
 
 
 def handle(data: list[Any], context: Any) -> list[Any]:
@@ -61,16 +60,6 @@ def test_a_function_is_served_until_the_block_ends(temporary: Path) -> None:
     assert list(temporary.glob(f"{PREFIX}*")) == []
 
 
-def test_a_function_within_a_function_is_sent_to_the_workers() -> None:
-    factor = 7
-
-    def times(data: Any, context: Any) -> list[int]:
-        return [factor * int(row["body"]) for row in data or []]
-
-    with tsctl.serve(times) as model:
-        assert model.predict("6") == 42
-
-
 def test_a_typed_function_gets_batches_and_returns_text() -> None:
     with tsctl.serve(shouts, max_delay=100.0, settings={"batching": "fixed"}) as model:
         with ThreadPoolExecutor(8) as threads:
@@ -79,14 +68,6 @@ def test_a_typed_function_gets_batches_and_returns_text() -> None:
 
     assert answers == [f"{letter.upper()} of 8" for letter in "abcdefgh"]
     assert (described["modelName"], described["batchSize"]) == ("shouts", 8)
-
-
-def test_type_hints_within_a_function_mean_what_they_mean_here() -> None:
-    def counts(texts: "Texts") -> "list[int]":
-        return [len(text.split()) for text in texts]
-
-    with tsctl.serve(counts) as model:
-        assert model.predict("two words") == 2
 
 
 @pytest.mark.parametrize("target", ["{}/texts.py:lengths", "texts:lengths"])
@@ -122,17 +103,6 @@ def test_an_archive_is_served_and_streams(idle: Served) -> None:
 
         rest = "".join(piece.decode() for piece in stream if isinstance(piece, bytes))
         assert (first, rest) == (b"0 ", "1 2 end")
-
-
-def test_asyncio_asks_the_same_daemon() -> None:
-    async def main(socket: Path) -> list[Any]:
-        async with tsctl.AsyncClient(socket) as client:
-            return await asyncio.gather(*(client.predict("handle", str(number)) for number in range(20)))
-
-    with tsctl.serve(handle) as model:
-        answers = asyncio.run(main(model.socket))
-
-    assert [answer["body"] for answer in answers] == [str(number) for number in range(20)]
 
 
 def test_a_handler_that_does_not_load_is_told_with_its_traceback(temporary: Path) -> None:

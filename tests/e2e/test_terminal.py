@@ -80,19 +80,6 @@ def test_a_failure_on_a_terminal_leaves_the_traceback_and_no_progress(served: Se
     assert process.exitstatus == 1
 
 
-def test_nothing_moves_in_a_pipe(served: Served) -> None:
-    archive = served.pack("echo")
-
-    done = served.run("register", archive)
-
-    assert done.stdout == 'Model "echo" Version: 1.0 registered with 1 initial workers\n'
-    assert done.stderr.splitlines() == [
-        f"URL {served.status['inferenceAddress']}/predictions/echo",
-        "Batch size 1, delay at most 100 ms, batching auto",
-        "hint: next: `tsctl set echo --batch-size 8`",
-    ]
-
-
 @pytest.mark.thin
 def test_logs_follow_what_is_printed(served: Served) -> None:
     process = on_terminal(served, "logs", "-f")

@@ -64,16 +64,6 @@ def test_independent_requests_are_measured_with_the_recorded_input(served: Serve
     assert "20 independent requests a second" in done.stdout
 
 
-def test_a_handler_that_fails_on_the_input_says_so(served: Served) -> None:
-    served.register("linear")
-    (served.folder / "input").write_bytes(b"fail")
-
-    done = served.run("tune", "linear", "--input", "input", *SHORT)
-
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "error: Prediction failed: ValueError: as you wish" in done.stderr
-
-
 @pytest.mark.parametrize("clients", [1, 2, 8])
 def test_clients_come_to_travel_together(served: Served, tmp_path: Path, clients: int) -> None:
     config = tmp_path / "model-config.yaml"

@@ -5,13 +5,10 @@ import gzip
 import io
 import json
 
-import numpy as np
 import pytest
 from PIL import Image
 
 from tests.e2e.served import Served
-from tsctl import Audio
-from tsctl.handlers.requests.audio import to_wav
 
 pytestmark = pytest.mark.thin
 
@@ -73,23 +70,3 @@ def test_the_same_image_may_come_in_any_form_of_a_body(shrinking: Served) -> Non
     assert [(each.status, each.body) for each in answers] == [(200, b'{"width":8,"height":4}')] * len(answers)
     assert shrunk.headers["content-type"] == "image/png"
     assert refused.status == 400 and b"`image`: the request has 2 parts of this name" in refused.body
-
-
-def test_a_sound_may_come_in_any_form_of_a_body(shared: Served) -> None:
-    shared.register("hears")
-    sound = to_wav(Audio(np.full((2, 61), -0.5, np.float32), 16000))  # with a `=` where curl's form would have one
-    text = base64.b64encode(sound).decode()
-
-    answers = [
-        shared.ask("/predictions/hears", sound, Content_Type="audio/wav"),
-        shared.ask("/predictions/hears", sound, Content_Type="application/x-www-form-urlencoded"),
-        shared.ask("/predictions/hears", form(sounds=sound), Content_Type="multipart/form-data; boundary=cut"),
-        shared.ask("/predictions/hears", json.dumps({"sounds": text}).encode(), Content_Type="application/json"),
-        shared.ask("/v1/models/hears:predict", json.dumps({"instances": [{"b64": text}]}).encode()),
-    ]
-    wrong = shared.ask("/predictions/hears", png(), Content_Type="audio/wav")
-
-    expected = {"samples": 61, "rate": 16000, "peak": pytest.approx(0.5, abs=1e-4)}
-    assert [each.status for each in answers] == [200] * 5
-    assert [each.json for each in answers] == [expected] * 4 + [{"predictions": [expected]}]
-    assert (wrong.status, b"`sounds`: The request is an image (PNG)" in wrong.body) == (400, True)

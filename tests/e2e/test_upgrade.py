@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.e2e.conftest import begin_upgrade
 from tests.e2e.served import PATIENCE, Served, eventually
 from tests.lab.chaos.upgrades import Unharmed, judge, serve, upgrade
 from tests.lab.harness.daemon import marked
@@ -91,24 +90,6 @@ def test_a_model_that_no_longer_loads_leaves_the_old_daemon_as_it_was(fragile: S
     assert fragile.pid == pid
     assert fragile.ask("/predictions/fragile", b"x").body == b"ok"
     fragile.tsctl("set", "fragile", "--batch-size", "2")
-
-
-def test_nothing_is_changed_while_the_new_daemon_loads(fragile: Served) -> None:
-    asking = begin_upgrade(fragile)
-
-    refused = fragile.command("PATCH", "/models/fragile?batch_size=3")
-    second = fragile.run("upgrade")
-    read = fragile.command("GET", "/models/fragile")
-    (fragile.folder / "word").write_text("go")
-    said, _ = asking.communicate(timeout=PATIENCE)
-
-    assert refused.status == 503
-    assert int(refused.headers["retry-after"]) > 0
-    assert "is being upgraded" in refused.json["message"]
-    assert second.returncode == 1
-    assert read.status == 200
-    assert asking.returncode == 0, said
-    fragile.tsctl("set", "fragile", "--batch-size", "3")
 
 
 def test_a_new_daemon_that_is_not_ready_in_time_is_given_up(fragile: Served) -> None:

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -106,25 +105,3 @@ def test_scaling_down_lets_a_worker_finish_its_batch(served: Served) -> None:
     assert scaled.result() == "Scaled `obey` 1.0 from 1 to 0 workers\n"
     assert connection.getresponse().status == 200
     connection.close()
-
-
-@pytest.mark.thin
-def test_a_full_queue_refuses_with_retry_after(idle: Served, tmp_path: Path) -> None:
-    idle.start("--queue-jobs", "1")
-    idle.register("obey")
-    first, second = idle.connect(), idle.connect()
-    headers = {"Content-Type": "application/json"}
-    gate = idle.folder / "gate"
-    first.request("POST", "/predictions/obey", json.dumps({"do": f"wait {gate}"}), headers)
-    eventually(lambda: idle.describe("obey")["tsctl"]["batching"]["running"] == 1, "the first request runs")
-    second.request("POST", "/predictions/obey", json.dumps({"do": "nothing"}), headers)
-    eventually(lambda: idle.describe("obey")["jobQueueStatus"]["pendingRequests"] == 1, "the second one waits")
-
-    answer = obey(idle, "nothing")
-    gate.touch()
-
-    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
-    assert 'The queue of model "obey" is full: 1 requests wait' in answer.json["message"]
-    for connection in (first, second):
-        assert connection.getresponse().status == 200
-        connection.close()

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from tsctl.daemon.events.event import LEVELS, Event
-from tsctl.daemon.events.events import KINDS, MOST_REQUESTS, MOST_TEXT, Events
-from tsctl.daemon.events.journal import Journal
+from tsctl.daemon.events.events import KINDS, LEVELS, MOST_REQUESTS, MOST_TEXT, Event, Events, Journal
 
 
 def texts(events: list[Event]) -> list[str]:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tsctl.daemon.events.events import Events
-from tsctl.daemon.events.journal import Journal
+from tsctl.daemon.events.events import Events, Journal
 
 
 @pytest.fixture

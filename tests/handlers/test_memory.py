@@ -8,7 +8,7 @@ import pytest
 PROGRAM = """
 import resource
 import numpy
-from tsctl.handlers.memory import give_memory_back, keep_memory
+from tsctl.handlers.own_process import give_memory_back, keep_memory
 
 def faults_of_a_batch():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

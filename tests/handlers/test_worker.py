@@ -14,8 +14,8 @@ import torch
 from tests.handlers.samples import row, write
 from tsctl.handlers import wire
 from tsctl.handlers.frame_reader import FrameReader
+from tsctl.handlers.own_process import log_to_output
 from tsctl.handlers.process.connection import DaemonConnection
-from tsctl.handlers.process.log_output import log_to_output
 from tsctl.handlers.process.threads import keep_handlers_choice, threads_in_force
 from tsctl.handlers.worker import alike, load_failure, serve
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tsctl.daemon.http.deadlines import ConnectionDeadlines, ConnectionPhase
+from tsctl.daemon.http.states.connection import ConnectionDeadlines, ConnectionPhase
 
 ALLOWANCES = {
     ConnectionPhase.IDLE: 75.0,

@@ -6,9 +6,9 @@ import struct
 import pytest
 
 from tests.http.peer import GET, LAST, Server, echo
-from tsctl.daemon.http.deadlines import LINGER_MOST
 from tsctl.daemon.http.limits import HttpLimits
 from tsctl.daemon.http.listener import LINGERING
+from tsctl.daemon.http.states.connection import LINGER_MOST
 
 TOO_LARGE = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1001\r\n\r\n"
 

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.http.peer import GET, Peer, Server
-from tsctl.daemon.http.deadlines import SILENCE, Farewell
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Response
+from tsctl.daemon.http.states.connection import SILENCE, Farewell
 
 
 def echo(exchange: Exchange) -> None:

@@ -10,8 +10,8 @@ from tsctl.daemon.marfile import parse_manifest
 from tsctl.daemon.models.request_path import Resources
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion, Source
+from tsctl.daemon.workers.cores import Placement
 from tsctl.daemon.workers.engine import Engine, WorkerSpec
-from tsctl.daemon.workers.gpus import Placement
 
 
 def make_spec(**changes: Any) -> WorkerSpec:

@@ -6,7 +6,7 @@ from typing import Any
 from tests.kit.daemon import StubDaemon
 from tsctl.daemon.core.errors import Conflict
 from tsctl.daemon.extension import Service
-from tsctl.daemon.models.reservations import Reservation
+from tsctl.daemon.models.registry import Reservation
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.server.kernel import connect
 from tsctl.daemon.workers.stub import StubEngine
@@ -18,14 +18,12 @@ class NotedService(Service):
     Attributes:
         kept: its part of the snapshot.
         restored: what it was given of the last one, and the names that were registered then.
-        reserved: models → the versions that it needs.
         left, forgotten: how it was called.
     """
 
     def __init__(self, daemon: StubDaemon) -> None:
         self.kept: Mapping[str, Any] | None = None
         self.restored: list[tuple[Any, list[str]]] = []
-        self.reserved: dict[str, tuple[str, ...]] = {}
         self.left: list[tuple[str, str]] = []
         self.forgotten: list[str] = []
         self._daemon = daemon
@@ -36,13 +34,14 @@ class NotedService(Service):
     def restore(self, kept: Any) -> None:
         self.restored.append((kept, self._daemon.names))
         if "reserved" in kept:
-            self.reserved = kept["reserved"]
+            for name, versions in kept["reserved"].items():
+                self.reserve(name, versions)
         if "broken" in kept:
             raise ValueError(kept["broken"])
 
-    def reserves(self, name: str) -> Reservation | None:
-        versions = self.reserved.get(name)
-        return None if versions is None else Reservation(versions, Conflict(name, "", f"{name} is reserved. End it."))
+    def reserve(self, name: str, versions: tuple[str, ...]) -> None:
+        refusal = Conflict(name, "", f"{name} is reserved. End it.")
+        self._daemon.registry.reservations[name] = Reservation(versions, refusal)
 
     async def leaving(self, model: ModelVersion, why: str) -> None:
         self.left.append((f"{model.name}/{model.version}", why))

@@ -149,8 +149,7 @@ COMPARISONS = {
         "accuracy",
     ),
     "conformance": _lab(
-        "our daemon's answers beside those that TorchServe 0.12.0 gave; writes docs/torchserve.md; three minutes. "
-        "`record`: runs TorchServe for cases that have no answer yet; needs Java 17",
+        "our daemon's answers beside those that TorchServe 0.12.0 gave; writes docs/torchserve.md; three minutes",
         "conformance",
     ),
     "simulate": _lab(

@@ -15,9 +15,9 @@ from tsctl.daemon.events import loop_watch
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.events.loop_watch import LoopWatch
 from tsctl.daemon.events.recurring import Recurring
-from tsctl.daemon.http.deadlines import ConnectionPhase
 from tsctl.daemon.http.limits import HttpLimits
 from tsctl.daemon.http.listener import Listener
+from tsctl.daemon.http.states.connection import ConnectionPhase
 from tsctl.daemon.lifecycle import sockets
 from tsctl.daemon.lifecycle.notify import Notifier
 from tsctl.daemon.lifecycle.sockets import SupervisedListener

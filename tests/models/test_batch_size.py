@@ -25,12 +25,12 @@ BUILT_IN = Declared([Input("data", "image")], batches=True, built_in=True)
             id="but for one whose steps were written for batches of one"),
         pytest.param(8, "h.py", None, (1, "default"), id="a handler of TorchServe's form keeps one"),
         pytest.param(8, "image_classifier", None, (8, "default for built-in handlers"), id="built in: the fallback"),
-        pytest.param(0, "h.py", declared(), (8, "default for typed handlers"), id="typed: the signature decides"),
-        pytest.param(4, "h.py", declared(), (8, "default for typed handlers"), id="whatever the client sends"),
+        pytest.param(0, "h.py", declared(), (32, "default for typed handlers"), id="typed: the signature decides"),
+        pytest.param(4, "h.py", declared(), (32, "default for typed handlers"), id="whatever the client sends"),
         pytest.param(
             0, "h.py", declared(batches=False, waits=True), (32, "default for coroutines"), id="a coroutine: 32 wait"),
         pytest.param(
-            0, "h.py", declared(waits=True), (8, "default for typed handlers"), id="one that takes lists is one call"),
+            0, "h.py", declared(waits=True), (32, "default for typed handlers"), id="one that takes lists is one call"),
         pytest.param(
             8, "h.py", declared(batch_size=32), (32, "the handler's declaration"), id="its own size wins"),
         pytest.param(

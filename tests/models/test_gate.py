@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tsctl.daemon.core.errors import Upgrading
-from tsctl.daemon.models.gate import Gate
+from tsctl.daemon.models.persistence.ledger import Gate
 
 
 def test_a_closed_gate_refuses_and_says_when_to_try_again() -> None:

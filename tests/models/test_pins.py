@@ -11,9 +11,9 @@ from tests.kit.archives import model_files, write_files, write_mar
 from tests.kit.daemon import StubDaemon, until
 from tsctl.daemon.core.errors import ArchiveNotFound, BadRequest, InvalidModel
 from tsctl.daemon.models.archives.digests import is_sealed, sums_of
+from tsctl.daemon.models.archives.manifest import sha256_pin
 from tsctl.daemon.models.persistence import restore
 from tsctl.daemon.models.persistence.startup import Startup
-from tsctl.daemon.models.registering.pins import sha256_pin
 from tsctl.daemon.models.reporting.model_state import ModelState
 
 HANDLER = "def handle(data, context):\n    return data\n"

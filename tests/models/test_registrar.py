@@ -11,7 +11,7 @@ from tsctl.daemon.core.errors import (
     Stopping,
     WorkersFailed,
 )
-from tsctl.daemon.models.archives import directories, unpack
+from tsctl.daemon.models.archives import opening, unpack
 from tsctl.daemon.models.registrar import Registration, no_progress
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.settings import Overrides
@@ -54,7 +54,7 @@ async def test_an_archive_that_a_failed_registration_removed_meanwhile_is_unpack
         return unpacked
 
     bench = StubDaemon(tmp_path)
-    monkeypatch.setattr(directories, "unpack", unpack_and_lose)
+    monkeypatch.setattr(opening, "unpack", unpack_and_lose)
 
     assert (await bench.register(bench.mar())).state is ModelState.READY
 

@@ -3,8 +3,7 @@
 import pytest
 
 from tests.kit.version import StubVersion
-from tsctl.daemon.events.event import Event
-from tsctl.daemon.events.events import Events
+from tsctl.daemon.events.events import Event, Events
 
 
 def told(bench: StubVersion, *kinds: str) -> list[Event]:

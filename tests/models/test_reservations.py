@@ -16,7 +16,7 @@ async def reserved(tmp_path: Path) -> NotedDaemon:
     bench = NotedDaemon(tmp_path)
     for version in ("1.0", "2.0", "3.0"):
         await bench.register(bench.mar(version=version))
-    bench.service.reserved["m"] = ("1.0", "2.0")
+    bench.service.reserve("m", ("1.0", "2.0"))
     return bench
 
 

@@ -8,7 +8,8 @@ import pytest
 from tests.kit.daemon import StubDaemon
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.extension import Service
-from tsctl.daemon.models.settings import ModelSettings
+from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.settings import ModelSettings, Overrides
 from tsctl.daemon.server.kernel import connect
 from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.daemon.workers.stub import StubEngine
@@ -37,6 +38,19 @@ async def test_each_service_completes_the_configuration_and_its_engine_starts_th
     await bench.register(bench.mar())
 
     assert ([each.spec.own for each in other.workers], bench.engine.workers) == (["ab"], [])
+
+
+async def test_a_service_is_not_asked_for_a_version_without_the_setting_that_it_needs(bench: StubDaemon) -> None:
+    service = Specifying("a", StubEngine(bench.engine.clock), refused="m")
+    service.needs = "client_timeout"
+    connect(bench.registry, bench.registrar, {"a": service})
+
+    await bench.register(bench.mar())
+    asked = Registration(url=bench.mar(version="2.0"), overrides=Overrides(workers=1, client_timeout=1.0))
+    with pytest.raises(InvalidModel):
+        await bench.registrar.register(asked)
+
+    assert bench.names == ["m/1.0"]
 
 
 async def test_a_version_that_a_service_refuses_is_not_registered(bench: StubDaemon) -> None:

@@ -19,9 +19,7 @@ from tsctl import render
 from tsctl.cli import main
 from tsctl.commands import events
 from tsctl.daemon import paths
-from tsctl.daemon.events.event import LEVELS
-from tsctl.daemon.events.events import Events
-from tsctl.daemon.events.journal import Journal
+from tsctl.daemon.events.events import LEVELS, Events, Journal
 from tsctl.terminal.since import parse_since
 
 DIED: dict[str, Any] = {

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tsctl.loadgen import processor
+from tsctl.loadgen import tally as processor
 
 
 @pytest.mark.parametrize(("text", "waited"), [("7 2500000000 3\n", 2.5), ("", 0.0), (None, 0.0)])

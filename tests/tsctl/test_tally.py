@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from tsctl.loadgen.processor import ProcessorTime
-from tsctl.loadgen.tally import Latencies, Tally, bounds_between
+from tsctl.loadgen.tally import Latencies, ProcessorTime, Tally, bounds_between
 
 
 def latencies_of(*seconds: float) -> Latencies:

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from tests.kit.told import Told, told_in
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
+from tests.tsctl.transcripts import play
 from tsctl.errors import CliError
 from tsctl.render import NoProgress
 from tsctl.tuning import saved
-from tsctl.tuning.measuring import ROUNDS, _serving
+from tsctl.tuning.measuring import _serving
 
 WORKER = {
     "modelName": "net", "modelVersion": "1.0", "directory": "/nowhere", "handler": "base_handler", "workers": 1,
@@ -118,25 +120,23 @@ def refuse(monkeypatch: pytest.MonkeyPatch, lines: Path, sizes: str) -> None:
     monkeypatch.setattr("tsctl.tuning.measuring.SERVE", (sys.executable, "-c", SERVE, str(lines), sizes))
 
 
-def test_the_settings_and_what_to_type_are_shown(invoke: Invoke, load: FakeLoad) -> None:
-    done = invoke("tune", "net", "--workers", "1")
+@told_in([Path(__file__).with_name("tune.txt")])
+def test_the_command_asks_and_says_all_of_this(
+    told: Told, invoke: Invoke, load: FakeLoad, lines: Path, daemon: FakeDaemon, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """As in tests/tsctl/transcripts; the first line has what is told of the load, and the sizes that do not load."""
+    first, *rest = told.lines
+    given = json.loads(first[2:])
+    load.rates = {int(size): rate for size, rate in given.get("rates", FASTER).items()}
+    load.errors, load.waited = set(given.get("errors", ())), given.get("waited", 0.0)
+    refuse(monkeypatch, lines, given.get("refuse", ""))
 
-    assert done.exit_code == 0, done.output
-    assert [" ".join(line.split()) for line in done.stdout.splitlines()] == [
-        "model net 1.0, measured with 8 B of the daemon's input",
-        "load 32 clients that wait for their answers; 3 rounds of 0.5 s a setting",
-        "",
-        "Settings (workers × threads, times in ms; gain: times the requests a second of now)",
-        "BATCH DELAY BATCHING WORKERS REQ/S GAIN NOISE P50 P99 CPU/REQ",
-        "now 1 100 auto 1 × 2 100 20.0 30.0 2.00",
-        "best 8 100 auto 1 × 2 400 4.00 0.00 20.0 40.0 2.00",
-        "32 100 auto 1 × 2 410 4.10 0.00 20.0 40.0 2.00",
-        "",
-        "Serve it with batch size 8, auto, 1 worker: 4.00 (± 0.00) times the requests a second of now, p99 40.0 ms"
-        " instead of 30.0 ms.",
-        "tsctl set net --batch-size 8 --max-delay 100 --batching auto",
-    ]
-    assert done.stderr == ""
+    made = play(rest, daemon, tmp_path, invoke)
+    sizes = [each["batchSize"] for each in settings_in(lines)] if lines.exists() else []
+    loads = sorted({(order["connections"], order["rate"] or 0.0) for order in load.orders})
+    made.append(f"% batch sizes {sizes}, connections and rates {loads}, broken off {load.broken_off} times")
+    told.compare([first, *made])
 
 
 def test_the_process_that_serves_is_told_the_model_and_then_each_setting_there_and_back(
@@ -168,17 +168,6 @@ def test_the_load_is_that_of_clients_after_a_warm_up(invoke: Invoke, load: FakeL
     assert load.body == b"recorded"
 
 
-def test_a_load_of_independent_requests_is_an_open_loop(invoke: Invoke, load: FakeLoad) -> None:
-    load.rates = {1: 90.0, 8: 100.0, 32: 100.0}  # of 100 requests a second that began
-
-    done = invoke("tune", "net", "--rate", "90.5", "--workers", "1")
-
-    assert {(order["rate"], order["connections"]) for order in load.orders} == {(90.5, 1000)}
-    assert "90.5 independent requests a second" in done.stdout
-    assert [line.split()[-6] for line in done.stdout.splitlines() if "8    100" in line] == ["90.5"], "all in time"
-    assert "now" in done.stdout and " 81.5 " in done.stdout, "nine in ten"
-
-
 def test_a_slow_model_is_measured_for_some_answers_of_each_client(
     invoke: Invoke, load: FakeLoad, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,28 +186,6 @@ def test_a_file_may_be_the_input(invoke: Invoke, load: FakeLoad, tmp_path: Path)
     invoke("tune", "net", "--input", tmp_path / "input.json", "--workers", "1")
 
     assert (load.orders[0]["headers"], load.body) == ([["Content-Type", "application/json"]], b"{}")
-
-
-def test_without_any_input_the_daemon_says_what_to_do(invoke: Invoke, load: FakeLoad, daemon: FakeDaemon) -> None:
-    daemon.answer("GET /tsctl/input/net", {"message": "No sample input for net/1.0. Name a file."}, status=404)
-
-    done = invoke("tune", "net")
-
-    assert done.exit_code == 1
-    assert "error: No sample input for net/1.0. Name a file." in done.stderr
-
-
-def test_json_is_all_that_was_found(invoke: Invoke, load: FakeLoad) -> None:
-    document = json.loads(invoke("tune", "net", "--json", "--workers", "1").stdout)
-
-    assert (document["model"], document["version"], document["recommended"]) == ("net", "1.0", 1)
-    assert document["settings"][1] == {
-        "batchSize": 8, "maxBatchDelay": 100.0, "batching": "auto", "workers": 1, "threads": 2, "failure": "",
-        "requestsPerSecond": 400.0, "p50": 0.02, "p99": 0.04, "cpu": pytest.approx(0.002), "gain": 4.0, "noise": 0.0,
-        "seconds": 0.5,
-    }  # fmt: skip
-    assert (document["rounds"], document["seconds"], document["load"]["clients"]) == (ROUNDS, 2.0, 32)
-    assert document["commands"] == ["tsctl set net --batch-size 8 --max-delay 100 --batching auto"]
 
 
 def test_the_result_is_kept_for_the_page_and_for_its_owner_alone(
@@ -257,109 +224,6 @@ def test_files_that_are_no_results_are_left_out(tmp_path: Path) -> None:
     assert saved.saved(tmp_path / "nothing") == []
 
 
-def test_applying_changes_the_settings(invoke: Invoke, load: FakeLoad, daemon: FakeDaemon) -> None:
-    done = invoke("tune", "net", "--apply", "--workers", "1")
-
-    (change,) = [request for request in daemon.requests if request.method != "GET"]
-    assert (change.method, change.path) == ("PATCH", "/models/net")
-    assert change.query == {"batch_size": "8", "max_batch_delay": "100.0", "batching": "auto"}
-    assert "Serving `net` 1.0 with batch size 8, auto, 1 worker\n" in done.stderr
-
-
-def test_applying_scales_where_the_number_of_workers_differs(
-    invoke: Invoke, load: FakeLoad, daemon: FakeDaemon
-) -> None:
-    done = invoke("tune", "net", "--apply", "--workers", "2")
-
-    last = daemon.requests[-1]
-    assert (last.method, last.path, last.query["min_worker"]) == ("PUT", "/models/net", "2")
-    assert "tsctl scale net 2" in done.stdout
-
-
-def test_what_is_served_so_already_needs_no_command(invoke: Invoke, load: FakeLoad, daemon: FakeDaemon) -> None:
-    load.rates = dict.fromkeys(FASTER, 100.0)
-
-    done = invoke("tune", "net", "--apply", "--workers", "1")
-
-    assert done.exit_code == 0
-    assert done.stdout.splitlines()[-1] == "Keep the present setting: no other answers more requests a second."
-    assert {request.method for request in daemon.requests} == {"GET"}
-
-
-@pytest.mark.parametrize(
-    ("rates", "options", "message"),
-    [
-        pytest.param(
-            FASTER, ["--slo-p99", "5"],
-            "error: no setting answers 99 % of these requests within 5.00 ms; the lowest p99 is 30.0 ms", id="too slow",
-        ),
-        pytest.param(
-            dict.fromkeys(FASTER, 80.0), ["--rate", "1000"],
-            "error: no setting keeps up with 1000 requests a second", id="falls behind",
-        ),
-    ],
-)  # fmt: skip
-def test_where_no_setting_will_do_nothing_is_applied(
-    invoke: Invoke, load: FakeLoad, daemon: FakeDaemon, rates: dict[int, float], options: list[str], message: str
-) -> None:
-    load.rates = rates
-
-    done = invoke("tune", "net", "--apply", "--workers", "1", *options)
-
-    assert done.exit_code == 1
-    assert message in done.stderr
-    assert "now" in done.stdout, "the table is shown"
-    assert {request.method for request in daemon.requests} == {"GET"}
-
-
-def test_a_setting_that_fails_is_tried_once_and_says_why(
-    invoke: Invoke, load: FakeLoad, lines: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    refuse(monkeypatch, lines, "8")
-    load.errors = {32}
-
-    done = invoke("tune", "net", "--workers", "1")
-
-    rows = [" ".join(line.split()) for line in done.stdout.splitlines()]
-    assert "8 100 auto 1 failed" in rows
-    assert "32 100 auto 1 × 2 failed" in rows
-    assert "note: batch size 8, auto, 1 worker: Failed to start workers: no weights\n" in done.stderr
-    assert "5 of 50 requests failed: 3 × status 507, 2 × not answered in time" in done.stderr
-    assert rows[-1] == "Keep the present setting: no other answers more requests a second."
-    assert load.broken_off == 1, "after the first requests that failed"
-    assert [each["batchSize"] for each in settings_in(lines)] == [1, 8, 32, 1, 1]
-
-
-def test_where_requests_fail_as_the_model_is_served_no_gain_is_told(invoke: Invoke, load: FakeLoad) -> None:
-    load.errors = {1}
-
-    done = invoke("tune", "net", "--workers", "1", "--max-batch-size", "8")
-
-    rows = [" ".join(line.split()) for line in done.stdout.splitlines()]
-    assert "best 8 100 auto 1 × 2 400 20.0 40.0 2.00" in rows
-    assert "p99 40.0 ms; now 5 of 50 requests failed: 3 × status 507, 2 × not answered in time." in rows[-2]
-
-
-def test_a_load_that_is_broken_off_says_nothing_of_the_generator(invoke: Invoke, load: FakeLoad) -> None:
-    load.errors, load.waited = {1, 8, 32}, 0.7
-
-    done = invoke("tune", "net", "--workers", "1")
-
-    assert "error: no setting answers all of these requests; with the present one 5 of 50 requests" in done.stderr
-    assert "bottleneck" not in done.stderr
-
-
-def test_a_model_that_does_not_load_as_it_is_served_ends_it_with_its_traceback(
-    invoke: Invoke, load: FakeLoad, lines: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    refuse(monkeypatch, lines, "1")
-
-    done = invoke("tune", "net")
-
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert "error: Failed to start workers: no weights\n\nTraceback …" in done.stderr
-
-
 def test_a_process_that_ends_early_is_an_error(invoke: Invoke, load: FakeLoad, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tsctl.tuning.measuring.SERVE", (sys.executable, "-c", "raise SystemExit(9)"))
 
@@ -379,37 +243,3 @@ def test_a_process_that_ends_before_it_has_read_an_order_is_an_error(monkeypatch
 
     with pytest.raises(CliError, match="ended with exit code 9"):
         order_twice()
-
-
-def test_figures_that_may_be_wrong_have_a_note(invoke: Invoke, load: FakeLoad, daemon: FakeDaemon) -> None:
-    load.waited = 0.7
-    busy = WORKER["batching"] | {"arrivalsPerSecond": 12.5}  # type: ignore[operator]
-    daemon.answer("GET /tsctl/worker/net", WORKER | {"batching": busy})
-
-    done = invoke("tune", "net", "--workers", "1")
-
-    assert "note: the load generator used a core, or waited for one, 90% of the time" in done.stderr
-    assert "note: the model was answering other requests" in done.stderr
-
-
-def test_a_model_without_batches_is_refused(invoke: Invoke, load: FakeLoad, daemon: FakeDaemon) -> None:
-    daemon.answer("GET /tsctl/worker/net", WORKER | {"batching": {"mode": "continuous"}})
-
-    assert "error: net runs its requests on their own (`continuous`)" in invoke("tune", "net").stderr
-
-
-def test_a_model_that_keeps_states_of_clients_is_refused(invoke: Invoke, load: FakeLoad, daemon: FakeDaemon) -> None:
-    daemon.answer("GET /tsctl/worker/net", WORKER | {"anyWorker": False})
-
-    done = invoke("tune", "net")
-
-    assert done.exit_code == 1
-    assert "error: net keeps its clients' states between requests" in done.stderr
-    assert load.orders == []
-
-
-def test_a_load_is_of_one_kind_only(invoke: Invoke, load: FakeLoad) -> None:
-    done = invoke("tune", "net", "--clients", "3", "--rate", "5")
-
-    assert done.exit_code == 2
-    assert "`--clients` and `--rate` are two kinds of load" in done.stderr

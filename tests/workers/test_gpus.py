@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from tsctl.daemon.workers.gpus import Placement, choose, held_by, seen_by
+from tsctl.daemon.workers.cores import Placement, choose, held_by, seen_by
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from tests.kit.build import make_spec
 from tests.kit.pool import Heard, StubPool
 from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.workers.cores import Placement
 from tsctl.daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
-from tsctl.daemon.workers.gpus import Placement
 from tsctl.daemon.workers.pool import Pool
 from tsctl.daemon.workers.slot import SlotState
 from tsctl.daemon.workers.state import WorkerEvent, WorkerState, advance

@@ -35,9 +35,9 @@ from tsctl.apply.state import ModelSpec, VersionSpec, absolute
 from tsctl.daemon.marfile import MANIFEST, NAME, VERSION, ManifestError, parse_manifest
 from tsctl.daemon.model_settings import MOST_WORKERS
 from tsctl.daemon.tables import MODEL_SETTINGS
-from tsctl.daemon.targets import MODULE, ServeTarget
+from tsctl.daemon.targets import FALLBACK_BATCH_SIZE, MODULE, ServeTarget
 from tsctl.errors import CliError
-from tsctl.serving.requests import FALLBACK_BATCH_SIZE, parameters_of, registered_target
+from tsctl.serving.requests import parameters_of, registered_target
 
 _MOST = 1 << 20  # bytes of a manifest
 _MOST_MEMBERS = 10_000

@@ -10,12 +10,12 @@ from typing import Any
 import click
 
 from tsctl.client import content_type_of
-from tsctl.daemon.targets import ServeTarget
+from tsctl.daemon.targets import FALLBACK_BATCH_SIZE, ServeTarget
 from tsctl.errors import CliError
 from tsctl.extension import extensions
 from tsctl.options import content_type_option, json_option, sample_argument
 from tsctl.render import LiveProgress, batching_text, bytes_text, live
-from tsctl.serving.requests import FALLBACK_BATCH_SIZE, checked_target
+from tsctl.serving.requests import checked_target
 from tsctl.serving.showing import takes_text, tensors_text
 from tsctl.streams import echo
 from tsctl.terminal.relay import relayed

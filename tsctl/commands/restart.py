@@ -4,11 +4,8 @@ from pathlib import Path
 
 import click
 
-from tsctl.client import DaemonClient, model_path
 from tsctl.options import model_argument
-from tsctl.progress import work
-from tsctl.streams import echo
-from tsctl.terminal.registered import starting_line
+from tsctl.progress import act_on_version
 from tsctl.terminal.verb import Verb
 
 
@@ -26,10 +23,4 @@ def command(socket: Path | None, model: str, no_wait: bool) -> None:
 
     `tsctl upgrade` restarts the daemon and all models, and `tsctl retry` a model that has failed.
     """
-    client = DaemonClient(socket)
-    named = client.json("GET", f"/models/{model_path(model)}")[0]
-    name, version = named["modelName"], named["modelVersion"]
-    path = f"/models/{model_path(f'{name}/{version}')}/restart"
-    hint = f"`tsctl describe {model}` shows its progress"
-    document = work(client, "POST", path, subject=model, hint=hint, synchronous="false" if no_wait else "true")
-    echo(starting_line(name, version) if no_wait else document["status"])
+    act_on_version(socket, model, "restart", wait=not no_wait)

@@ -4,11 +4,8 @@ from pathlib import Path
 
 import click
 
-from tsctl.client import DaemonClient, model_path
 from tsctl.options import model_argument
-from tsctl.progress import work
-from tsctl.streams import echo
-from tsctl.terminal.registered import starting_line
+from tsctl.progress import act_on_version
 from tsctl.terminal.verb import Verb
 
 
@@ -30,12 +27,4 @@ def command(socket: Path | None, model: str, no_wait: bool) -> None:
 
     If the cause is in the archive, use `tsctl register --replace` instead.
     """
-    client = DaemonClient(socket)
-    named = client.json("GET", f"/models/{model_path(model)}")[0]
-    path = f"/models/{model_path(named['modelName'] + '/' + named['modelVersion'])}/retry"
-    hint = f"`tsctl describe {model}` shows its progress"
-    document = work(
-        client, "POST", path, subject=model, hint=hint, synchronous="false" if no_wait else "true"
-    )  # fmt: skip
-    name, version = named["modelName"], named["modelVersion"]
-    echo(starting_line(name, version) if no_wait else document["status"])
+    act_on_version(socket, model, "retry", wait=not no_wait)

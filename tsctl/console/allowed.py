@@ -17,11 +17,38 @@ Beside these, `/api/settings`, `/api/tuned` and `/api/logs/MODEL/VERSION` are an
 Nothing here registers, unregisters, scales or upgrades, and no parameter is a path of an archive.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
+from tsctl.daemon.model_settings.kinds import Boolean, Choice
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.extension import extensions
+
+_SECONDS = {"ms": 0.001, "s": 1.0}
+
+
+def settings_document() -> list[dict[str, Any]]:
+    """Return for each changeable setting its names at the borders, its kind and a sentence for people.
+
+    `factor` converts a number of a describe document to the unit of the option.
+    """
+    return [
+        {
+            "yaml": row.yaml,
+            "rest": row.rest,
+            "flag": row.flag,
+            "label": row.label or row.yaml,
+            "unit": row.kind.unit,
+            "help": row.help,
+            "changes": row.changes,
+            "choices": list(row.kind.words) if isinstance(row.kind, Choice) else None,
+            "boolean": isinstance(row.kind, Boolean),
+            "factor": _SECONDS.get(row.written.unit, 1.0) / _SECONDS.get(row.kind.unit, 1.0),
+        }
+        for row in MODEL_SETTINGS
+        if row.changes and row.flag
+    ]
+
 
 CHANGEABLE = frozenset(row.rest for row in MODEL_SETTINGS if row.changes)
 _QUERIES = {

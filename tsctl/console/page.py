@@ -18,12 +18,10 @@ from socketserver import TCPServer
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from tsctl.console.allowed import ANSWERING, ASKING, allowed, logged_version
+from tsctl.console.allowed import ANSWERING, ASKING, allowed, logged_version, settings_document
 from tsctl.console.checks import BrowserSession, body_length, refusal
 from tsctl.console.listening import Listening
-from tsctl.console.logs import log_document
-from tsctl.console.places import HeldConnections, TimedReading
-from tsctl.console.settings import settings_document
+from tsctl.console.places import HeldConnections, TimedReading, log_document
 from tsctl.errors import CliError
 from tsctl.tuning.saved import saved
 

@@ -1,9 +1,8 @@
 """The entry point of the container image: `python -m tsctl.container WORDS`, and the program `torchserve` in it.
 
-    __main__      the words → one of the programs below
-    entry         the program that the words mean: the server, `torchserve`, or any other
+    __main__      the words → the program that they mean: the server, `torchserve`, or any other
     torchserve    `torchserve --start …`, `--stop`, `--version`: the flags of TorchServe's program
-    host          KServe, SageMaker or neither of them, seen from the environment
+    host          KServe, SageMaker or neither of them, seen from the environment; where their models are
     placement     addresses, models and directories for that host, where neither a flag nor a variable names them
     health        the health check of the image
     init          process 1 of a container: passes signals on and reaps orphans

@@ -12,9 +12,16 @@ from typing import Any, NoReturn
 
 import click
 
-from tsctl.container.host import MOUNTED, SAGEMAKER_MODEL, Host, host_of, without_absent
+from tsctl.container.host import (
+    MOUNTED,
+    SAGEMAKER_MODEL,
+    Host,
+    host_of,
+    mounted_models,
+    sagemaker_models,
+    without_absent,
+)
 from tsctl.container.init import supervise
-from tsctl.container.models import mounted_models, sagemaker_models
 from tsctl.container.placement import grpc_installed, place
 from tsctl.daemon import paths
 from tsctl.daemon.core.errors import StartError

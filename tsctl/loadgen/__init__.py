@@ -5,13 +5,11 @@ JSON lines: one `running` every fifth of a second, finally one `done` with the f
 early, with the figures so far.
 
     order         the request, its destination, and the limits of the run
-    connection    one connection: a request out, a response in
-    repeated      recognizes repeated responses, which need no parser
-    closed        closed loop: a number of clients, each sends after its last response
-    open          open loop: requests start at scheduled times, independent of the server
-    timer         a timer that is exact to some ten microseconds
-    tally         latencies by bucket, responses by status: the figures
-    processor     the generator's own CPU time
+    connection    one connection: a request out, a response in; and the first request, before the run
+    loop          what the loops have in common
+    open          open loop: requests start at scheduled times; closed loop: each client sends after its last response
+    calls         both over gRPC
+    tally         latencies by bucket, responses by status, the generator's own CPU time: the figures
 
 Closed or open? A closed loop measures a server's capacity: the load slows down with the server, so the queue of real
 users, who send without waiting for others' responses, never forms. The open loop measures that queue: each latency

@@ -6,8 +6,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from tsctl.loadgen.connection import FirstResponse, NoResponse
 from tsctl.loadgen.order import PreparedOrder
-from tsctl.loadgen.single import FirstResponse, NoResponse
 from tsctl.loadgen.tally import Tally
 
 GOODBYE = 1.0  # seconds that calls still have after the run is broken off

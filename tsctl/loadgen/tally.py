@@ -5,11 +5,35 @@ Each power of two has 128 buckets, so any percentile is exact to 0.4 %, for a ru
 """
 
 import math
+import time
 from bisect import bisect_left
 from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from tsctl.loadgen.processor import ProcessorTime
+_SCHEDSTAT = Path("/proc/self/schedstat")  # nanoseconds of the main thread: run, waited; and a count
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorTime:
+    """Seconds since the process began, or between two readings."""
+
+    used: float
+    waited: float
+
+    def __sub__(self, before: "ProcessorTime") -> "ProcessorTime":
+        return ProcessorTime(self.used - before.used, self.waited - before.waited)
+
+
+def look() -> ProcessorTime:
+    """Read the clocks; `waited` is 0.0 if the kernel does not count it."""
+    try:
+        waited = int(_SCHEDSTAT.read_bytes().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        waited = 0.0
+    return ProcessorTime(time.process_time(), waited)
+
 
 PARTS = 128  # buckets for each doubling
 PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9)

@@ -1,6 +1,6 @@
 """One line of a log: read in each format that a daemon writes or has written, and written as text.
 
-The formats are in daemon/core/texts/log_format.py. Older ones: times without milliseconds or offset, which are local,
+The formats are in daemon/core/logs.py. Older ones: times without milliseconds or offset, which are local,
 and the bare output of workers, which has no time.
 """
 

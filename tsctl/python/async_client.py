@@ -2,49 +2,26 @@
 
 import asyncio
 import os
-import random
-import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from tsctl.python import calls
-from tsctl.python.answers import ReceivedAnswer, TextPieces, check
-from tsctl.python.calls import Call, CallTime, time_of
-from tsctl.python.client import MOST_IDLE
-from tsctl.python.transport.address import read_address
-from tsctl.python.transport.async_link import AsyncLink, connect
-
-if TYPE_CHECKING:
-    import ssl
+from tsctl.python.calls import Call
+from tsctl.python.session import ClientSession
+from tsctl.python.transport.waiting import connect
 
 
-class AsyncClient:
+class AsyncClient(ClientSession):
     """A daemon, for programs on asyncio; arguments, errors and repetitions as of `Client`.
 
     Any number of tasks of one event loop may use a client; each call has a connection of its own while it lasts. A call
     that is cancelled closes its connection, so that the daemon drops the request if no worker has it.
     """
 
-    def __init__(
-        self,
-        address: str | os.PathLike[str] | None = None,
-        *,
-        token: str | None = None,
-        deadline: float | None = None,
-        tls: "ssl.SSLContext | None" = None,
-    ) -> None:
-        self.address = read_address(address)
-        self._headers = calls.token_headers(token)
-        self._deadline = deadline
-        self._tls = tls
-        self._idle: list[AsyncLink] = []
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    def __repr__(self) -> str:
-        return f"<AsyncClient {self.address}>"
+    _connect = staticmethod(connect)
 
     async def __aenter__(self) -> Self:
         return self
@@ -76,7 +53,7 @@ class AsyncClient:
             TsctlError: as for every call.
         """
         call = await _prediction(model, input, parts, content_type, headers)
-        return (await self._run(call, deadline)).value
+        return (await self._answer(call, deadline)).value
 
     async def stream(
         self,
@@ -92,25 +69,10 @@ class AsyncClient:
 
         Arguments and errors are those of `predict`.
         """
-        call = self._with_token(await _prediction(model, input, parts, content_type, headers))
-        limit = time_of(self._deadline if deadline is None else deadline, time.monotonic())
-        while True:
-            link = await self._link(limit)
-            status, answered = await link.send(call, limit)
-            if status < 400:
-                break
-            answer = ReceivedAnswer(status, answered, b"".join([piece async for piece in link.pieces()]))
-            self._keep(link)
-            if not await _waited(answer, limit):
-                check(answer)
-        text = TextPieces(answered)
-        async with aclosing(link.pieces()) as pieces:
+        call = await _prediction(model, input, parts, content_type, headers)
+        async with aclosing(self._pieces(call, deadline)) as pieces:
             async for piece in pieces:
-                if decoded := text.decode(piece):
-                    yield decoded
-        self._keep(link)
-        if rest := text.end():
-            yield rest
+                yield piece
 
     async def register(
         self,
@@ -158,8 +120,7 @@ class AsyncClient:
         Raises:
             TsctlError: as for every call.
         """
-        (document,) = (await self._run(calls.describe(model), deadline)).value
-        return calls.as_document(document)
+        return await self._description(model, deadline)
 
     async def models(self, *, deadline: float | None = None) -> list[str]:
         """Return the names of all registered models.
@@ -167,53 +128,13 @@ class AsyncClient:
         Raises:
             TsctlError: as for every call.
         """
-        names: list[str] = []
-        page: str | None = None
-        while True:
-            document = await self._document(calls.models(page), deadline)
-            names += [model["modelName"] for model in document["models"]]
-            page = document.get("nextPageToken")
-            if page is None:
-                return names
+        return await self._names(deadline)
 
-    async def _document(self, call: Call, deadline: float | None) -> dict[str, Any]:
-        return calls.as_document((await self._run(call, deadline)).value)
+    def _owner(self) -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()  # connections of a loop that has ended are of no use
 
-    async def _run(self, call: Call, deadline: float | None) -> ReceivedAnswer:
-        """Send a call until it is answered; raises as every call does."""
-        call = self._with_token(call)
-        limit = time_of(self._deadline if deadline is None else deadline, time.monotonic())
-        while True:
-            link = await self._link(limit)
-            answer = await link.answer(call, limit)
-            self._keep(link)
-            if not await _waited(answer, limit):
-                return check(answer)
-
-    def _with_token(self, call: Call) -> Call:
-        return call._replace(headers=self._headers | call.headers)
-
-    async def _link(self, limit: CallTime) -> AsyncLink:
-        loop = asyncio.get_running_loop()
-        if loop is not self._loop:  # the connections belong to a loop that has ended
-            self._drop()
-            self._loop = loop
-        while self._idle:
-            link = self._idle.pop()
-            if link.usable:
-                return link
-            link.close()
-        return await connect(self.address, self._tls, limit)
-
-    def _keep(self, link: AsyncLink) -> None:
-        if link.usable and len(self._idle) < MOST_IDLE:
-            self._idle.append(link)
-        else:
-            link.close()
-
-    def _drop(self) -> None:
-        while self._idle:
-            self._idle.pop().close()
+    async def _pause(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
 
 
 async def _prediction(
@@ -227,12 +148,3 @@ async def _prediction(
     # Files are read in a thread. Other values are encoded here: a thread costs more than most of them.
     files = any(isinstance(each, PurePath) for each in (value, *(parts or {}).values()))
     return await asyncio.to_thread(make) if files else make()
-
-
-async def _waited(answer: ReceivedAnswer, limit: CallTime) -> bool:
-    """Wait until the call may be sent again; return whether it may."""
-    seconds = limit.wait(answer, time.monotonic(), random.random())
-    if seconds is None:
-        return False
-    await asyncio.sleep(seconds)
-    return True

@@ -17,8 +17,6 @@ from tsctl.python.errors import DeadlineExceeded, UnreadableAnswer
 from tsctl.python.inputs import EncodedInput, encode, encode_parts
 from tsctl.python.transport.address import DaemonAddress
 
-BATCH_SIZE = 8  # of files that are served as they are, and of typed handlers, where nothing says one
-
 
 def parameters_of(target: str | os.PathLike[str], directory: Path) -> dict[str, Any]:
     """Return the parameters of `POST /models` for a target; a relative path begins at `directory`.
@@ -27,7 +25,7 @@ def parameters_of(target: str | os.PathLike[str], directory: Path) -> dict[str, 
         ValueError: there is nothing there, or it cannot be served; the message ends with the remedy.
     """
     # Here: the doors read Python files, which costs 20 ms and is for registrations only.
-    from tsctl.daemon.targets import MODULE, TargetError, check_syntax, read_target, split_function
+    from tsctl.daemon.targets import MODULE, TargetError, checked_target, split_function
 
     text = os.fspath(target)
     if "://" in text:
@@ -36,17 +34,9 @@ def parameters_of(target: str | os.PathLike[str], directory: Path) -> dict[str, 
     if not known and not (directory / Path(split_function(text)[0]).expanduser()).exists():
         return {"url": text}  # a name in the daemon's model store
     try:
-        found = read_target(text, directory)
-        if found.kind == "handler" and found.path is not None:
-            check_syntax(found.path)
+        return checked_target(text, directory).parameters()
     except TargetError as error:
         raise ValueError(f"{error.message}; {error.hint}" if error.hint else error.message) from None
-    given: dict[str, Any] = {"url": found.url, "model_name": found.model_name or None}
-    if found.inferred:
-        given["fallback_batch_size"] = BATCH_SIZE
-    if found.kind != "handler":  # the daemon infers a handler file's own
-        given["handler"] = found.handler or None
-    return given
 
 
 REPEAT_FOR = 10.0  # seconds: how long a call without a deadline is repeated while the daemon is overloaded

@@ -1,25 +1,17 @@
 """The blocking client."""
 
 import os
-import random
 import time
 from collections.abc import Generator, Mapping
-from contextlib import closing
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from tsctl.python import calls
-from tsctl.python.answers import ReceivedAnswer, TextPieces, check
-from tsctl.python.calls import Call, CallTime, time_of
-from tsctl.python.transport.address import read_address
-from tsctl.python.transport.link import ClientLink
-
-if TYPE_CHECKING:
-    import ssl
-
-MOST_IDLE = 32  # connections that are kept for further calls
+from tsctl.python.session import ClientSession
+from tsctl.python.transport.blocking import connect
+from tsctl.python.transport.link import finish
 
 
-class Client:
+class Client(ClientSession):
     """A daemon, for programs: predictions, and the management of models.
 
     Connections are kept and used again. A client may be used by several threads, and after a fork. Every call raises
@@ -47,23 +39,7 @@ class Client:
         ValueError: the address is neither a path nor a URL, or the token cannot be sent.
     """
 
-    def __init__(
-        self,
-        address: str | os.PathLike[str] | None = None,
-        *,
-        token: str | None = None,
-        deadline: float | None = None,
-        tls: "ssl.SSLContext | None" = None,
-    ) -> None:
-        self.address = read_address(address)
-        self._headers = calls.token_headers(token)
-        self._deadline = deadline
-        self._tls = tls
-        self._idle: list[ClientLink] = []
-        self._process = os.getpid()
-
-    def __repr__(self) -> str:
-        return f"<Client {self.address}>"
+    _connect = staticmethod(connect)
 
     def __enter__(self) -> Self:
         return self
@@ -73,8 +49,7 @@ class Client:
 
     def close(self) -> None:
         """Close the connections that are kept; the client can be used again."""
-        while self._idle:
-            self._idle.pop().close()
+        self._drop()
 
     def predict(
         self,
@@ -106,7 +81,7 @@ class Client:
             OSError: the file cannot be read.
             TsctlError: as for every call.
         """
-        return self._run(calls.predict(model, input, parts, content_type, headers), deadline).value
+        return finish(self._answer(calls.predict(model, input, parts, content_type, headers), deadline)).value
 
     def stream(
         self,
@@ -123,25 +98,16 @@ class Client:
         The request is sent when the first piece is asked for. Close the iterator to leave early.
         Arguments and errors are those of `predict`.
         """
-        call = self._with_token(calls.predict(model, input, parts, content_type, headers))
-        limit = time_of(self._deadline if deadline is None else deadline, time.monotonic())
-        while True:
-            link = self._link(limit)
-            status, answered = link.send(call, limit)
-            if status < 400:
-                break
-            answer = ReceivedAnswer(status, answered, b"".join(link.pieces()))
-            self._keep(link)
-            if not self._waited(answer, limit):
-                check(answer)
-        text = TextPieces(answered)
-        with closing(link.pieces()) as pieces:
-            for piece in pieces:
-                if decoded := text.decode(piece):
-                    yield decoded
-        self._keep(link)
-        if rest := text.end():
-            yield rest
+        pieces = self._pieces(calls.predict(model, input, parts, content_type, headers), deadline)
+        try:
+            while True:
+                try:
+                    piece = finish(anext(pieces))
+                except StopAsyncIteration:
+                    return
+                yield piece
+        finally:
+            finish(pieces.aclose())
 
     def register(
         self,
@@ -177,7 +143,7 @@ class Client:
             TsctlError: as for every call.
         """
         call = calls.register(target, name, handler, workers, batch_size, max_delay, replace, settings)
-        return self._document(call, deadline)
+        return finish(self._document(call, deadline))
 
     def unregister(self, model: str, *, deadline: float | None = None) -> None:
         """Unregister a model or a version; its running requests finish.
@@ -185,7 +151,7 @@ class Client:
         Raises:
             TsctlError: as for every call.
         """
-        self._document(calls.unregister(model), deadline)
+        finish(self._document(calls.unregister(model), deadline))
 
     def scale(self, model: str, workers: int, *, deadline: float | None = None) -> None:
         """Change the number of workers, and wait until they are ready.
@@ -193,7 +159,7 @@ class Client:
         Raises:
             TsctlError: as for every call.
         """
-        self._document(calls.scale(model, workers), deadline)
+        finish(self._document(calls.scale(model, workers), deadline))
 
     def describe(self, model: str, *, deadline: float | None = None) -> dict[str, Any]:
         """Return the document of one version: `MODEL` for the default version, or `MODEL/VERSION`.
@@ -201,8 +167,7 @@ class Client:
         Raises:
             TsctlError: as for every call.
         """
-        (document,) = self._run(calls.describe(model), deadline).value
-        return calls.as_document(document)
+        return finish(self._description(model, deadline))
 
     def models(self, *, deadline: float | None = None) -> list[str]:
         """Return the names of all registered models.
@@ -210,56 +175,10 @@ class Client:
         Raises:
             TsctlError: as for every call.
         """
-        names: list[str] = []
-        page: str | None = None
-        while True:
-            document = self._document(calls.models(page), deadline)
-            names += [model["modelName"] for model in document["models"]]
-            page = document.get("nextPageToken")
-            if page is None:
-                return names
+        return finish(self._names(deadline))
 
-    def _document(self, call: Call, deadline: float | None) -> dict[str, Any]:
-        return calls.as_document(self._run(call, deadline).value)
+    def _owner(self) -> int:
+        return os.getpid()  # after a fork the connections are the parent's, too
 
-    def _run(self, call: Call, deadline: float | None) -> ReceivedAnswer:
-        """Send a call until it is answered; raises as every call does."""
-        call = self._with_token(call)
-        limit = time_of(self._deadline if deadline is None else deadline, time.monotonic())
-        while True:
-            link = self._link(limit)
-            answer = link.answer(call, limit)
-            self._keep(link)
-            if not self._waited(answer, limit):
-                return check(answer)
-
-    def _waited(self, answer: ReceivedAnswer, limit: CallTime) -> bool:
-        """Wait until the call may be sent again; return whether it may."""
-        seconds = limit.wait(answer, time.monotonic(), random.random())
-        if seconds is None:
-            return False
-        time.sleep(seconds)
-        return True
-
-    def _with_token(self, call: Call) -> Call:
-        return call._replace(headers=self._headers | call.headers)
-
-    def _link(self, limit: CallTime) -> ClientLink:
-        if self._process != os.getpid():  # after a fork the connections are the parent's, too
-            self.close()
-            self._process = os.getpid()
-        while True:
-            try:
-                link = self._idle.pop()
-            except IndexError:
-                break
-            if link.usable:
-                return link
-            link.close()
-        return ClientLink(self.address, self._tls, limit)
-
-    def _keep(self, link: ClientLink) -> None:
-        if link.open and len(self._idle) < MOST_IDLE:
-            self._idle.append(link)
-        else:
-            link.close()
+    async def _pause(self, seconds: float) -> None:
+        time.sleep(seconds)  # noqa: ASYNC251 - no event loop runs this

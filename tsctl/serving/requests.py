@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tsctl.daemon.targets import MODULE, ServeTarget, TargetError, check_syntax, read_target, split_function
+from tsctl.daemon import targets
+from tsctl.daemon.targets import MODULE, ServeTarget, TargetError, split_function
 from tsctl.errors import CliError
 
 ARCHIVE_NOT_FOUND = "ModelNotFoundException"  # the kind of the daemon's error
-FALLBACK_BATCH_SIZE = 8  # where neither the user, the handler nor model-config.yaml says one
 
 
 def read_targets(
@@ -25,23 +25,23 @@ def read_targets(
     """
     if len(texts) > 1 and (name or handler):
         raise CliError("`--name` and `--handler` are for one TARGET", "name one target, or leave the option out")
-    targets = []
+    found = []
     for text in texts:
         target = checked_target(text, directory)
         if target.inferred:
             target = replace(target, model_name=name or target.model_name, handler=handler or target.handler)
         elif name or handler:
             target = replace(target, model_name=name or "", handler=handler or "")
-        targets.append(target)
+        found.append(target)
     named: dict[str, str] = {}
-    for text, target in zip(texts, targets, strict=True):
+    for text, target in zip(texts, found, strict=True):
         other = named.setdefault(target.model_name or target.url, text)
         if other is not text:
             raise CliError(
                 f"both `{other}` and `{text}` would be served as `{target.model_name}`",
                 "serve one of them from another terminal with `--name`",
             )
-    return targets
+    return found
 
 
 def checked_target(text: str, directory: Path) -> ServeTarget:
@@ -51,13 +51,10 @@ def checked_target(text: str, directory: Path) -> ServeTarget:
         CliError: the target cannot be served, or its file has a syntax error.
     """
     try:
-        target = read_target(text, directory)
-        if target.kind == "handler" and target.path is not None:
-            check_syntax(target.path)
+        return targets.checked_target(text, directory)
     except TargetError as error:
         first, _, rest = error.message.partition("\n")
         raise CliError(first, error.hint, rest) from None
-    return target
 
 
 def registered_target(text: str, directory: Path) -> ServeTarget:
@@ -90,11 +87,4 @@ def not_found(error: CliError, text: str, directory: Path) -> CliError:
 
 def parameters_of(target: ServeTarget) -> dict[str, Any]:
     """Return the parameters of the registration of a target; an option of the user wins over each."""
-    given: dict[str, Any] = {
-        "url": target.url, "model_name": target.model_name or None, "handler": None, "fallback_workers": 1,
-    }  # fmt: skip
-    if target.inferred:
-        given["fallback_batch_size"] = FALLBACK_BATCH_SIZE
-    if target.kind != "handler":  # the daemon infers a handler file's own
-        given["handler"] = target.handler or None
-    return given
+    return {"url": None, "model_name": None, "handler": None, "fallback_workers": 1} | target.parameters()

@@ -196,7 +196,7 @@ def inference_routes(
         "explanations": below_a_model(explain=True),
         "v1": kserve_v1,
         "v2": kserve_v2,
-        "models": models,
+        f"models/*/{INVOKE}": models,
         "invocations": invocations,
         "ping": ping,
         "ready": ready,

@@ -4,7 +4,7 @@ import json
 from typing import Any, Final
 
 from tsctl.daemon.core.errors import PredictionFailed
-from tsctl.daemon.core.job import Flow, Piece, Reply
+from tsctl.daemon.core.job import Flow, Piece, Reply, error_reply
 from tsctl.daemon.http.bounds.sending import NotRead
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Response, reply_response
@@ -53,7 +53,7 @@ class TextAnswer:
         try:
             self._end(reply)
         except ValueError as error:
-            self._fail(_failed(error))
+            self._fail(error_reply(PredictionFailed(str(error))))
 
     def stream(self, piece: Reply) -> None:
         """Pass on a piece, or keep it for the whole answer."""
@@ -70,7 +70,7 @@ class TextAnswer:
                 else:
                     self._take(self._piece(piece), len(piece.body), flow)
             except ValueError as error:
-                self._fail(_failed(error))
+                self._fail(error_reply(PredictionFailed(str(error))))
             if not exchange.done:
                 return
         if flow is not None:
@@ -104,17 +104,13 @@ class TextAnswer:
             exchange.respond(reply_response(reply, exchange.request.target))
 
 
-def _failed(error: ValueError) -> Reply:
-    return Reply(PredictionFailed.status, str(error).encode(), error=PredictionFailed.kind)
-
-
 def text_of(reply: Reply) -> bytes:
     """Return the text of a whole answer: the body, or the text that is its JSON."""
-    document = json_of(reply)
+    document = document_of(reply)
     return document.encode("utf-8", "surrogatepass") if isinstance(document, str) else reply.body
 
 
-def json_of(reply: Reply) -> Any:
+def document_of(reply: Reply) -> Any:
     """Return the document of an answer in JSON; None for any other."""
     kinds = [value for name, value in reply.headers if name.lower() == "content-type"]
     if not kinds or kinds[0].partition(";")[0].strip().lower() != "application/json":

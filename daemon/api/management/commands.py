@@ -1,8 +1,8 @@
-"""The common parts of the commands of the management API: those of the core and of extensions."""
+"""A command of the management API, of the core or of an extension: its parameters, its progress, its answer."""
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -16,12 +16,138 @@ from tsctl.daemon.api.openapi import (
     path_parameters,
     query_parameters,
 )
-from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.errors import BadRequest, DaemonError
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, Response, error_body, json_response
-from tsctl.daemon.models.persistence.earlier import one_change
+from tsctl.daemon.model_settings import MOST, ModelSetting
+from tsctl.daemon.models.persistence.snapshot_file import one_change
 from tsctl.daemon.models.registrar import Progress, Registrar, no_progress
 from tsctl.daemon.models.registry import Registry
+from tsctl.handlers.texts.near import did_you_mean, plain
+
+_SHOWN = 100  # characters of a name in a message
+
+
+class Parameters:
+    """Named values as text or JSON; each getter raises BadRequest with the name and the value."""
+
+    def __init__(self, request: Request) -> None:
+        self._values: dict[str, Any] = dict(request.query)
+        if request.content_type.partition(";")[0].strip() == "application/json" and request.body:
+            document = request.json()
+            if not isinstance(document, dict):
+                raise BadRequest("Invalid body; expected a JSON object.")
+            self._values = document
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._values)
+
+    def value(self, name: str) -> Any:
+        """Return a value as it is given: a text, or anything of JSON; None if absent."""
+        return self._values.get(name)
+
+    def text(self, name: str, *, empty: bool = False) -> str | None:
+        """Return a string; None if absent, or if empty and not `empty`."""
+        value = self._values.get(name)
+        if value is not None and not isinstance(value, str):
+            raise BadRequest(f"{name} is {value!r}; expected a string.")
+        return value if value or empty else None
+
+    def whole(self, name: str, least: int | None = 0, *, absent: int | None = -1) -> int | None:
+        """Return an integer, None if absent.
+
+        Args:
+            least: the smallest accepted value; None accepts any.
+            absent: the number that TorchServe's clients send for "not given".
+        """
+        value = self._values.get(name)
+        if value is None or value == "":
+            return None
+        try:
+            number = None if isinstance(value, bool) or (isinstance(value, float) and value % 1) else int(value)
+        except (TypeError, ValueError):
+            number = None
+        if number is not None and number == absent:
+            return None
+        if number is None or (least is not None and number < least):
+            limits = "" if least is None else f" of at least {least}"
+            raise BadRequest(f"{name} is {value!r}; expected a whole number{limits}.")
+        if number > MOST:
+            raise BadRequest(f"{name} is {value!r}; expected at most {MOST}.")
+        return number
+
+    def number(self, name: str, *, absent: float | None = -1) -> float | None:
+        """Return a number of at least 0, None if absent; `absent` as in `whole`."""
+        value = self._values.get(name)
+        if value is None or value == "":
+            return None
+        try:
+            number = -2.0 if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = -2.0
+        if number == absent:
+            return None
+        if not 0 <= number < 1e9:
+            raise BadRequest(f"{name} is {value!r}; expected a number of at least 0.")
+        return number
+
+    def boolean(self, name: str) -> bool | None:
+        """Return a strict boolean, None if absent."""
+        value = self._values.get(name)
+        if value is None or value == "":
+            return None
+        if str(value).lower() not in ("true", "false"):
+            raise BadRequest(f"{name} is {value!r}; expected true or false.")
+        return str(value).lower() == "true"
+
+    def setting(self, row: ModelSetting, *, absent: bool = False) -> Any:
+        """Return the parsed value of a model's setting, None if absent.
+
+        Args:
+            absent: treat -1 as absent, as TorchServe's clients send for a number that is not given.
+        """
+        value = self._values.get(row.rest)
+        if value is None or value == "":
+            return None
+        try:
+            if absent and row.kind.numeric and not isinstance(value, bool) and float(value) == -1:
+                return None
+        except (TypeError, ValueError, OverflowError):
+            pass
+        try:
+            return row.kind.parse(value) if isinstance(value, str) else row.kind.read(value)
+        except ValueError as error:
+            raise BadRequest(f"{row.rest} is {value!r}; expected {error}.") from None
+
+    def check_names(self, known: Collection[str], settings: Sequence[ModelSetting]) -> None:
+        """Check that every parameter is known, so that none is without effect.
+
+        Args:
+            settings: which may be meant, by their other names.
+
+        Raises:
+            BadRequest: one is unknown; the message names the one that is probably meant.
+        """
+        for name in self._values:
+            if name not in known:
+                raise BadRequest(f"Unknown parameter {name[:_SHOWN]}{_near(name, known, settings)}")
+
+    def flag(self, name: str, default: bool) -> bool:
+        value = self._values.get(name)
+        if value is None:
+            return default
+        return str(value).lower() == "true"
+
+
+def _near(name: str, known: Collection[str], settings: Sequence[ModelSetting]) -> str:
+    """Return the end of the sentence on an unknown parameter: what to write instead, if that is clear."""
+    asked = plain(name)
+    for row in settings:  # by its name in model-config.yaml, of the option, or inside the program
+        if asked in map(plain, filter(None, (row.yaml, row.flag, row.name))):
+            return f"; did you mean `{row.rest}`?" if row.rest else f". {row.why}".rstrip()
+    return did_you_mean(name, known) or "."
+
 
 NDJSON = "application/x-ndjson"
 

@@ -9,7 +9,7 @@ import msgspec
 from tsctl.daemon.api.management.batching import batching_of
 from tsctl.daemon.core.machine.cards import MIB
 from tsctl.daemon.core.machine.processes import process_facts
-from tsctl.daemon.metrics.recent import Recent
+from tsctl.daemon.metrics.histogram import Recent
 from tsctl.daemon.models.archives.manifest import misspelt
 from tsctl.daemon.models.file_tensors import file_tensors
 from tsctl.daemon.models.reporting.model_state import ModelState

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from tsctl.daemon.api.management.commands import Command
-from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.api.management.commands import Command, Parameters
 from tsctl.daemon.core.errors import Conflict
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.models.change import check_files

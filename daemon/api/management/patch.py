@@ -7,8 +7,8 @@ before and after, under its name in `model-config.yaml` and in that file's units
 from collections.abc import Mapping
 from typing import Any
 
+from tsctl.daemon.api.management.commands import Parameters
 from tsctl.daemon.api.management.describe import settings_of
-from tsctl.daemon.api.management.parameters import Parameters
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.model_settings import ModelSetting
 from tsctl.daemon.models.change import change_settings

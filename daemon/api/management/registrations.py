@@ -6,13 +6,13 @@ versions   of each: name, version, default; url, handler (null for the archive's
            archive's file has changed since the registration
 routes     model → its route, by the names of its parameters
 earlier    model → time, seconds since the epoch, its route (null without one), and its versions then, as above; see
-           models/persistence/earlier.py
+           models/persistence/snapshot_file.py
 """
 
 from pathlib import Path
 from typing import Any
 
-from tsctl.daemon.models.archives.directories import DIGITS
+from tsctl.daemon.models.archives.opening import DIGITS
 from tsctl.daemon.models.archives.unpack import ArchiveMark, mark_of
 from tsctl.daemon.models.persistence.ledger import Ledger
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry

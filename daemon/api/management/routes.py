@@ -25,13 +25,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tsctl.daemon.api.management.commands import Command, awaited, changing, run
+from tsctl.daemon.api.management.commands import Command, Parameters, awaited, changing, run
 from tsctl.daemon.api.management.control import own_route
 from tsctl.daemon.api.management.custom_metadata import customized_metadata
 from tsctl.daemon.api.management.describe import FieldsOf, describe, no_fields, notes_of, settings_of, shown_settings
 from tsctl.daemon.api.management.loading import ACTIONS, loading_command
 from tsctl.daemon.api.management.openapi import REGISTERING, Paths, describe_management
-from tsctl.daemon.api.management.parameters import Parameters
 from tsctl.daemon.api.management.patch import asked_of, change
 from tsctl.daemon.core.errors import (
     BadRequest,
@@ -43,8 +42,8 @@ from tsctl.daemon.core.errors import (
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
 from tsctl.daemon.http.router import Route
+from tsctl.daemon.models.archives.manifest import sha256_pin
 from tsctl.daemon.models.registering.ownership import check_owner_token
-from tsctl.daemon.models.registering.pins import sha256_pin
 from tsctl.daemon.models.registrar import Progress, Registrar, Registration
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import answering_of, are_ready
@@ -193,7 +192,8 @@ def _register(registry: Registry, registrar: Registrar, exchange: Exchange, loca
     if reset and not replace:
         raise BadRequest("reset is true, but only a replacement has settings to reset: add replace=true.")
     owner = given.text("owner") or ""
-    check_owner_token(owner)
+    if owner:
+        check_owner_token(owner)
     owner_pid = given.whole("owner_pid", least=1, absent=None) or 0
     if owner_pid and not (owner and local_paths):
         raise BadRequest("owner_pid needs an owner, and works on the control socket only.")

@@ -6,12 +6,11 @@ daemon; by default the old daemon's), `check_memory` (true or false).
 
 from typing import Any, Protocol
 
-from tsctl.daemon.api.management.commands import run
-from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.api.management.commands import Parameters, run
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.router import Route
-from tsctl.daemon.models.archives.directories import Progress
+from tsctl.daemon.models.archives.opening import Progress
 
 
 class UpgradeCommand(Protocol):

@@ -15,7 +15,7 @@ batches               those behind `after`, the oldest first; at most 256 are ke
 import time
 from typing import Any
 
-from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.api.management.commands import Parameters
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.core.texts.json_text import json_bytes
 from tsctl.daemon.http.exchange import Exchange

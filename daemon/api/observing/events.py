@@ -13,12 +13,11 @@ The document: `events`, the oldest first, and `last`, the sequence to ask for ne
 import math
 from collections.abc import Callable
 
-from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.api.management.commands import Parameters
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.core.texts.json_text import json_bytes
-from tsctl.daemon.events.event import LEVELS, Event
-from tsctl.daemon.events.events import Events
+from tsctl.daemon.events.events import LEVELS, Event, Events
 from tsctl.daemon.http.bounds.sending import NotRead
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import JSON, Response

@@ -29,7 +29,7 @@ from tsctl.daemon.api.tensors.elements import unpack
 from tsctl.daemon.api.tensors.forms import InferAnswer, InferRequest, Tensor
 from tsctl.daemon.api.tensors.parameters import check_parameters, headers_of
 from tsctl.daemon.core.errors import BadRequest, PredictionFailed
-from tsctl.daemon.core.job import Param, Reply
+from tsctl.daemon.core.job import Param, Reply, error_reply
 from tsctl.daemon.model_settings.declarations import DeclaredTensor
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.tensor_heads import ElementHeads, Head, InferHead, TensorHead, WantedTensor
@@ -195,7 +195,7 @@ def as_asked(prepared: PreparedRequest, request: InferRequest, reply: Reply) -> 
         wanted = {each.name: binary.get(each.name, request.binary) for each in answer.outputs}
         body, length = write_answer(answer, wanted.__getitem__)
     except ValueError as error:
-        return Reply(PredictionFailed.status, str(error).encode(), error=PredictionFailed.kind)
+        return error_reply(PredictionFailed(str(error)))
     kind = "application/json" if length is None else "application/octet-stream"
     more = [] if length is None else [(HEAD_LENGTH, str(length))]
     kept = [each for each in reply.headers if each[0].lower() not in ("content-type", HEAD_LENGTH.lower())]

@@ -37,17 +37,18 @@ class Auto:
         batch_size: at least 1.
         max_delay: seconds, at least 0.
         traffic: statistics of the version, kept up to date by the dispatcher.
+        first: at most so many at first, and more while that pays; 0 for the batch size.
     """
 
     name = "auto"
 
-    def __init__(self, batch_size: int, max_delay: float, traffic: Traffic) -> None:
+    def __init__(self, batch_size: int, max_delay: float, traffic: Traffic, first: int = 0) -> None:
         self._max_delay = max_delay
         self._traffic = traffic
         self._halves = traffic.halves = Halves()
-        self._best = traffic.best = traffic.best or BestSize(batch_size, traffic.times)
+        self._best = traffic.best = traffic.best or BestSize(batch_size, traffic.times, first)
         self._best.rest(resting=traffic.padded is not None)
-        self._best.limit(batch_size)
+        self._best.limit(batch_size, first)
         self._return_due = 0.0  # until when the last batch's clients are awaited
         self._seen = 0  # how many jobs waited when pending input was last read first
         self._parts = 0  # over how many workers the clients are split; 0 while the clients are unknown …

@@ -104,11 +104,12 @@ DEFAULT_POLICY = "auto"
 
 
 def make_collector(
-    policy: str, batch_size: int, max_delay: float, traffic: Traffic, *, rows: bool = False
+    policy: str, batch_size: int, max_delay: float, traffic: Traffic, *, first: int = 0, rows: bool = False
 ) -> Collector:
     """Return a new collector; `policy` is one of `POLICIES`, `max_delay` in seconds.
 
     Args:
+        first: at most so many requests in a batch at first, where the policy learns how many pay; 0 for the batch size.
         rows: the version runs row by row: there is no batch to wait for.
     """
     traffic.halves = None  # `auto` wants it …
@@ -120,4 +121,4 @@ def make_collector(
         return Greedy(batch_size)
     if policy == "fixed":
         return Fixed(batch_size, max_delay, traffic.times)
-    return Auto(batch_size, max_delay, traffic)
+    return Auto(batch_size, max_delay, traffic, first)

@@ -9,6 +9,7 @@ together, or faster. So the cost of a request is learned by size, from batches t
                       of one `SPAN` as one
     pace              seconds a request in batches of the commonest size, now: a machine that slows down slows all sizes
 
+    FIRST ──batches of twice as many are cheaper──▶ … ──▶ ANY SIZE; ──they are not──▶ at most the limit before
     ANY SIZE ──a smaller one is cheaper, or as cheap──▶ at most SIZE ──another one is cheaper──▶ at most that one
 
 Where enough wait, another size is tried: one request, or a size near the present one, until it is known whether it is
@@ -25,6 +26,8 @@ SHARE: Final = 0.01
 CREDIT: Final = 16.0
 EVERY: Final = 16  # batches from one try to the next, at least …
 AT_FIRST: Final = 3  # … and while the credit lasts
+FULL: Final = 4  # batches as large as a limit that rises, after which it is doubled, …
+PAYS: Final = 0.98  # … if a request of theirs costs no more of one in batches of the limit before
 COLD: Final = 8  # batches at first: memory is new, and caches are empty
 OVERHEAD: Final = 0.0002  # seconds
 SPAN: Final = 0.02  # seconds in which whatever slows down one batch slows down the next ones, too
@@ -81,15 +84,18 @@ class BestSize:
     Args:
         most: the batch size, which is not exceeded.
         times: predict what batches take, by which a size may be left alone that never was.
+        first: the first limit, which is doubled while that pays; 0 for `most`.
 
     Attributes:
         resting: nothing is learned, and batches have any size: another rule chooses it.
-        size: how many requests a batch has at most; `most` until a smaller one is known to be as good.
+        size: how many requests a batch has at most; once that has risen `most`, until a smaller
+            one is known to be as good.
         changes: how often it has changed.
     """
 
-    def __init__(self, most: int, times: BatchTimes) -> None:
+    def __init__(self, most: int, times: BatchTimes, first: int = 0) -> None:
         self.most = most
+        self._first = first or most
         self._times = times
         self.resting = False
         self.changes = 0
@@ -97,7 +103,10 @@ class BestSize:
 
     def forget(self) -> None:
         """Begin anew: batches are made of other requests than before."""
-        most = self.size = self.most
+        most = self.most
+        self.size = min(most, self._first)
+        self._rising = self.size < most  # the limit, up to the batch size
+        self._before = self._full = 0  # the limit before this one; batches as large as this one
         self.changes += 1
         self._costs: dict[int, SizeCost] = {}
         self._usual = max(most, 2)  # requests of a batch with nothing to wait for; fewer are not enough for a try
@@ -122,8 +131,15 @@ class BestSize:
             self.resting = resting
             self.forget()
 
-    def limit(self, most: int) -> None:
-        """Change the batch size; what is known stays."""
+    def limit(self, most: int, first: int = 0) -> None:
+        """Change the batch size; what is known stays. Without a first limit, none rises any longer."""
+        self._first = first or most
+        if not self._total:
+            self.most = most
+            self.forget()
+            return
+        if self._rising and not first:
+            self.size, self._rising = most, False
         if most != self.most:
             self.size = most if self.size == self.most else min(self.size, most)
             self.most = most
@@ -194,6 +210,8 @@ class BestSize:
             self._refer_to(count)
         if tried or not self._total % EVERY:
             self._choose()
+        if self._rising and count >= rounded(self.size):
+            self._rise()
 
     @property
     def trying(self) -> bool:
@@ -238,6 +256,22 @@ class BestSize:
             total += (each.variance * weight + usual * PRIOR) / (weight + PRIOR) / spans
         return math.sqrt(total)
 
+    def _rise(self) -> None:
+        """Double a first limit while that pays; else go back to the one before."""
+        self._full += 1
+        known, size, before = self._known(), rounded(self.size), rounded(self._before)
+        if self._full < FULL or size not in known:  # its few batches are forgotten
+            return
+        self._full = 0
+        if before in known and known[size].cost > PAYS * known[before].cost:
+            self.size, self._rising = self._before, False
+        elif self.size < self.most:
+            self._before, self.size = self.size, min(2 * self.size, self.most)
+        else:
+            self._rising = False
+        self._usual = max(self.size, 2)
+        self.changes += 1
+
     def _choose(self) -> None:
         known = self._known()
         present = self._present(known)
@@ -254,6 +288,7 @@ class BestSize:
                 best, least = size, cost
         if best != present:
             self.size = self._usual = min(best, self.most)
+            self._rising = False
             self.changes += 1
 
     def _wanted(self, waiting: int) -> int:

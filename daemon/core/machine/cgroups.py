@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tsctl.daemon.core.machine.processes import PROC
+PROC = Path("/proc")
 
 
 def quota_of(cpu_max: str) -> float | None:

@@ -42,6 +42,7 @@ def _is_cache(value: Any) -> bool:
 
 class CacheExtension(Extension):
     name = "cache"
+    needs = "cache"
     model_settings = (
         ModelSetting(
             name="cache",

@@ -20,21 +20,20 @@ LOOK_EVERY = 8  # batches
 class GroupingService(Service):
     def attach(self, model: ModelVersion) -> None:
         grouped = GroupedVersion(model)
-        model.change_listeners.append(grouped.follow_settings)
-        model.dispatcher.watchers += (grouped,)
-        grouped.follow_settings()
+        model.change_listeners.append(grouped)
+        grouped()
 
     def describe(self, model: ModelVersion) -> Mapping[str, Any]:
         return {"batching": self.live(model)}
 
     def live(self, model: ModelVersion) -> Mapping[str, Any]:
-        grouped = next((each for each in model.dispatcher.watchers if isinstance(each, GroupedVersion)), None)
+        grouped = next((each for each in model.change_listeners if isinstance(each, GroupedVersion)), None)
         padding = None if grouped is None else round(grouped.learned, 3) or None
         return {"groupByLength": model.queue.choice is not None, "padding": padding}
 
 
 class GroupedVersion:
-    """One version: a `BatchWatcher`, while it is not known whether its batches are padded.
+    """One version, called with each change of its settings; a `BatchWatcher` while it may show whether it pads.
 
     Attributes:
         learned: the part of the time that padding took when grouping began by itself; 0.0 until then.
@@ -43,15 +42,16 @@ class GroupedVersion:
     def __init__(self, model: ModelVersion) -> None:
         self.learned = 0.0
         self._model = model
-        self._padding = Padding()
-        self._watching = False
+        self._padding: Padding | None = None  # until a batch may be padded
 
-    def follow_settings(self) -> None:
+    def __call__(self) -> None:
         """Group the jobs, or stop that, as the settings say; what was learned of lengths stays."""
         model = self._model
         settings, batches = model.settings, not model.by_rows and model.dispatcher.sends_batches
         unset = settings.policy == "auto" and settings.origins.get("group_by_length") == "default"
-        self._watching = batches and unset and not self.learned
+        others = tuple(each for each in model.dispatcher.watchers if each is not self)
+        watches = batches and unset and not self.learned and settings.batch_size > 1
+        model.dispatcher.watchers = (*others, self) if watches else others
         model.traffic.learn_lengths(batches and (settings.group_by_length or (unset and self.learned > 0.0)))
         padded = model.traffic.padded
         timeout = settings.queue_timeout or math.inf
@@ -59,17 +59,17 @@ class GroupedVersion:
 
     def returned(self, worker: int, batch: Batch, outcomes: Sequence[Outcome], seconds: float, now: float) -> None:  # noqa: ARG002
         """Learn from a batch of several lengths; begin to group where padding takes a good part of the time."""
-        if not self._watching or not seconds or batch.first or len(batch.jobs) < 2 or batch.reason == "retry":
+        if not seconds or batch.first or len(batch.jobs) < 2 or batch.reason == "retry":
             return
         lengths = [job.size for job in batch.jobs]
         if min(lengths) == max(lengths):
             return
-        padding = self._padding
+        padding = self._padding = self._padding or Padding()
         padding.add(lengths, seconds)
         if not padding.batches % LOOK_EVERY and (share := padding.share) >= WORTH_IT:
             self._begin(share)
 
     def _begin(self, share: float) -> None:
         model, self.learned = self._model, share
-        self.follow_settings()
+        self()
         model.reports.add("grouped", f"batches of similar lengths from now on: padding took {share:.0%} of the time")

@@ -5,7 +5,7 @@ from typing import Any
 
 from tsctl.daemon.api.inference.openapi import describe_api
 from tsctl.daemon.api.inference.predict import predict
-from tsctl.daemon.api.inference.text_answers import TextAnswer, json_of, text_of
+from tsctl.daemon.api.inference.text_answers import TextAnswer, document_of, text_of
 from tsctl.daemon.api.inference.turns import Reading, Turns
 from tsctl.daemon.core.client import LimitedClient
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, PredictionFailed, ResourceNotFound
@@ -71,7 +71,7 @@ class Completion(TextAnswer):
 
 def is_worded(reply: Reply) -> bool:
     """Return whether a handler's answer is a document of the API."""
-    document = json_of(reply)
+    document = document_of(reply)
     return isinstance(document, dict) and "choices" in document
 
 

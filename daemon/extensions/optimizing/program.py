@@ -1,4 +1,4 @@
-"""The process of a trial: `python -P -m tsctl.daemon.extensions.optimizing.measuring` (its order.py), one at a time."""
+"""The process of a trial: `python -P -m tsctl.daemon.extensions.optimizing.measuring`, one at a time."""
 
 import asyncio
 import contextlib
@@ -77,7 +77,7 @@ async def run_trial(
     """Run a trial to its end; if cancelled, end its process and workers first.
 
     Args:
-        order: as in daemon/extensions/optimizing/measuring/order.py.
+        order: as in daemon/extensions/optimizing/measuring/__main__.py.
         progress: called with the present step of the trial, in words.
 
     Raises:

@@ -16,7 +16,7 @@ from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.worker_env import model_environment
 from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.errors import Conflict, DaemonError, ModelNotFound, Stopping, Upgrading, VersionNotFound
-from tsctl.daemon.core.machine.memory import available, taken
+from tsctl.daemon.core.machine.processes import available, taken
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.optimizing.building import trial_for
 from tsctl.daemon.extensions.optimizing.choice import choose
@@ -163,7 +163,7 @@ class TrialRunner:
 
     def _moment(self, model: ModelVersion, trial: Trial, now: float) -> Moment:
         pool, times = model.pool, model.metrics.inference_time
-        reserved = self._registry.reservations.of(model.name) is not None
+        reserved = model.name in self._registry.reservations
         ready = 0 < pool.wanted == pool.ready and not model.being_replaced and model.replaces is None
         return Moment(
             asked=trial.asked,
@@ -226,7 +226,7 @@ class TrialRunner:
         model.reports.add("trial-ended", choice.text)
 
     def _order(self, model: ModelVersion, trial: Trial, content_type: str, length: int) -> dict[str, Any]:
-        """Return the order of the process: see daemon/extensions/optimizing/measuring/order.py."""
+        """Return the order of the process: see daemon/extensions/optimizing/measuring/__main__.py."""
         source, settings = model.source, model.settings
         limits = {"batchSize": settings.batch_size, "startupTimeout": LONGEST, "responseTimeout": LONGEST}
         declared = self._config.metrics_config

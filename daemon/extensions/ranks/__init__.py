@@ -7,7 +7,6 @@ The core knows that a worker may be a group of processes, or have several GPUs (
 measures, ends and replaces them together. What the processes of a group do is the worker's: handlers/process/ranks.
 """
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tsctl.daemon.extension import Extension, Kernel, Service
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from tsctl.daemon.models.settings import ModelSettings
     from tsctl.daemon.workers.engine import WorkerSpec
 
+PROCESSES, THREADS, NODES = "nproc-per-node", "OMP_NUMBER_THREADS", "nnodes"  # of `torchrun`
 _MODE = "Only the archive can set this, because its handler is written for it."
 
 
@@ -38,12 +38,13 @@ class ParallelType(Choice):
 def _is_torchrun(value: Any) -> bool:
     if not isinstance(value, dict):
         return False
-    numbers = [value[key] for key in ("nproc-per-node", "nnodes", "OMP_NUMBER_THREADS") if key in value]
+    numbers = [value[key] for key in (PROCESSES, NODES, THREADS) if key in value]
     return all(type(each) is int and each >= 1 for each in numbers)
 
 
 class RanksExtension(Extension):
     name = "ranks"
+    needs = "parallel_type"
     model_settings = (
         ModelSetting(
             name="parallel_type", kind=ParallelType(("tp", "pp", "pptp", "custom")), label="parallel type",
@@ -54,14 +55,14 @@ class RanksExtension(Extension):
         ModelSetting(
             name="parallel_level", kind=Integer(0), label="parallel level",
             help="GPUs of each worker of a model with a parallel type; `torchrun` names the number where it is set.",
-            yaml="parallelLevel", default=0, why=_MODE,
+            yaml="parallelLevel", default=0, only_with="parallelType", why=_MODE,
         ),
         ModelSetting(
             name="torchrun",
             kind=Document("a mapping, such as `nproc-per-node: 2`, of whole numbers from 1", _is_torchrun),
             label="processes of a worker",
             help="The processes of each worker of a model with a parallel type, and their threads.",
-            yaml="torchrun", why=_MODE,
+            yaml="torchrun", only_with="parallelType", members=(PROCESSES, THREADS, NODES), why=_MODE,
         ),
     )  # fmt: skip
 
@@ -69,11 +70,6 @@ class RanksExtension(Extension):
         from tsctl.daemon.extensions.ranks.parallel import spread
 
         return spread(settings, spec)
-
-    def without_effect(self, document: Mapping[str, Any]) -> Sequence[str]:
-        from tsctl.daemon.extensions.ranks.parallel import without_effect
-
-        return without_effect(document)
 
     def install(self, kernel: Kernel) -> Service:
         del kernel

@@ -14,13 +14,11 @@ from typing import Any, NamedTuple
 
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.extension import Service
+from tsctl.daemon.extensions.ranks import NODES, PROCESSES, THREADS
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.handlers.wire import Ranks
-
-PROCESSES, THREADS, NODES = "nproc-per-node", "OMP_NUMBER_THREADS", "nnodes"
-_EFFECTIVE = (PROCESSES, THREADS, NODES)
 
 
 class Parallel(NamedTuple):
@@ -92,15 +90,6 @@ def spread(settings: ModelSettings, spec: WorkerSpec) -> WorkerSpec:
     if parallel.ranks is None:
         return spec
     return replace(spec, group=parallel.ranks.count, told={**spec.told, "ranks": parallel.ranks}, isolate=False)
-
-
-def without_effect(document: Mapping[str, Any]) -> list[str]:
-    """Return the keys that are set and have no effect here, among those on parallel models."""
-    torchrun = document.get("torchrun") or {}
-    spread = bool(document.get("parallelType"))
-    keys = [key for key in ("parallelLevel", "torchrun") if document.get(key) and not spread]
-    inner = sorted(torchrun.keys() - set(_EFFECTIVE), key=str) if isinstance(torchrun, dict) and spread else []
-    return keys + [f"torchrun.{key}" for key in inner]
 
 
 class RanksService(Service):

@@ -57,6 +57,7 @@ def parse_cluster(text: str) -> str:
 
 class RayExtension(Extension):
     name = "ray"
+    needs = "engine"
     settings = (
         Setting(
             "ray_address", None, parse_cluster, "ADDRESS",
@@ -83,6 +84,6 @@ class RayExtension(Extension):
     help_groups = (("Workers and handlers", ("ray_address",)), ("Workers", ("engine",)))
 
     def install(self, kernel: Kernel) -> Service:
-        from tsctl.daemon.extensions.ray.service import RayService
+        from tsctl.daemon.extensions.ray.bridge import RayService
 
         return RayService(kernel.config, kernel.clock, kernel.spare)

@@ -11,6 +11,7 @@ from tsctl.daemon.model_settings.row import ModelSetting
 
 class RecordingExtension(Extension):
     name = "recording"
+    needs = "record_input"
     model_settings = (
         ModelSetting(
             name="record_input",

@@ -129,7 +129,7 @@ class Residency:
         now = self._clock.now()
         models = list(self._versions)
         self._forget(models)
-        plan = decide([self._facts(model, now) for model in models if _matters(model)], self.limits, now)
+        plan = self._plan(models, now)
         for model, device in plan.refuse:
             self._refuse(model, f"its {self._needs(model, device)} do not fit: the models that stay leave no room")
         for model, reason in plan.unload:
@@ -147,6 +147,11 @@ class Residency:
             self._timer.cancel()
         wait = plan.wake_at - now
         self._timer = None if wait == math.inf else self._clock.later(max(0.0, wait), self._decide)
+
+    def _plan(self, models: Sequence[ModelVersion], now: float) -> ResidencePlan[ModelVersion]:
+        if not self.limits and not any(map(_moves, models)):
+            return ResidencePlan()  # nothing comes or goes: so it is in most daemons
+        return decide([self._facts(model, now) for model in models if _matters(model)], self.limits, now)
 
     def _facts(self, model: ModelVersion, now: float) -> VersionFacts[ModelVersion]:
         residence = residence_of(model)
@@ -274,6 +279,12 @@ class Residency:
             if (model.name, model.version) not in names:  # else another archive of this name may have one
                 self.templates.keep(model.name, model.version, 0.0)
         self._known = present
+
+
+def _moves(model: ModelVersion) -> bool:
+    """Return whether a version may be loaded or unloaded, or takes memory while it is unloaded."""
+    residence = residence_of(model)
+    return residence.on_demand or residence.asked is not None or residence.warm > 0
 
 
 def _matters(model: ModelVersion) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tsctl.daemon.core.machine.memory import memory_of
+from tsctl.daemon.core.machine.processes import memory_of
 from tsctl.daemon.extension import Kernel, Samples, Service
 from tsctl.daemon.extensions.residency.residence import has_work, is_movable, keep_alive_of, residence_of
 from tsctl.daemon.extensions.residency.residency import Residency, limits_of

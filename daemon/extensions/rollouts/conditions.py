@@ -16,8 +16,7 @@ from dataclasses import dataclass
 
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.extensions.rollouts.sequential import Trials
-from tsctl.daemon.metrics.histogram import FINE
-from tsctl.daemon.metrics.recent import Counts
+from tsctl.daemon.metrics.histogram import FINE, Counts
 
 ERRORS, DIFFERS, QUANTILE = "errors", "differs", "quantile"
 USUAL = ("errors>1%", "p99>1.5x")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from tsctl.daemon.extensions.rollouts.conditions import QUANTILE, Condition, bound_of, less, trials_of
 from tsctl.daemon.extensions.rollouts.sequential import Trials
-from tsctl.daemon.metrics.recent import Counts
+from tsctl.daemon.metrics.histogram import Counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

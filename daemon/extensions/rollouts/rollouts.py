@@ -18,12 +18,10 @@ from tsctl.daemon.extensions.rollouts.decision import Decision, Finding, decide,
 from tsctl.daemon.extensions.rollouts.evidence import StepRecord
 from tsctl.daemon.extensions.rollouts.rollout import Rollout, RolloutEvent, RolloutState, advance
 from tsctl.daemon.extensions.rollouts.sequential import Trials
-from tsctl.daemon.metrics.recent import Counts
-from tsctl.daemon.models.gate import Gate
-from tsctl.daemon.models.persistence.ledger import Ledger
-from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.metrics.histogram import Counts
+from tsctl.daemon.models.persistence.ledger import Gate, Ledger
+from tsctl.daemon.models.registry import Registry, Reservation
 from tsctl.daemon.models.reporting.model_state import ModelState
-from tsctl.daemon.models.reservations import Reservation
 from tsctl.daemon.models.routing.changes import RouteChanges
 from tsctl.daemon.models.routing.route import Route
 from tsctl.daemon.models.routing.routes import Agreement
@@ -72,11 +70,14 @@ class Rollouts:
     def restore(self, rollouts: Mapping[str, Rollout]) -> None:
         """Take the rollouts of an earlier run, whose versions are not registered yet."""
         self.by_model = dict(rollouts)
+        for name in rollouts:
+            self._reserve(name)
 
     def forget(self, gone: Callable[[str], bool]) -> None:
         """Forget the rollouts of models that are gone."""
         for name in list(filter(gone, self.by_model)):
             del self.by_model[name]
+            self._reserve(name)
 
     def begin(self) -> None:
         """Go on with the rollouts of an earlier run: the daemon serves."""
@@ -117,7 +118,7 @@ class Rollouts:
             Conflict: the new version is no longer, or not yet, able to serve.
             BadRequest: the new version answers all requests already, or a comparison would repeat effects.
         """
-        self._registry.reservations.check(name)
+        self._registry.check_unreserved(name)
         model = self._registry.find(name, rollout.version)
         if not rollout.before:
             raise BadRequest(f"Version {rollout.version} of model {name} answers all requests already.")
@@ -145,6 +146,7 @@ class Rollouts:
         """
         self.check(name, rollout)
         self.by_model[name] = rollout
+        self._reserve(name)
         steps = ", ".join(f"{step:g} %" for step in rollout.steps)
         self._tell("rollout-started", name, rollout, f"a rollout by {steps} begins, each for {rollout.every:g} s")
         self._first.pop(name, None)
@@ -189,12 +191,14 @@ class Rollouts:
             event = RolloutEvent.BACK if version == rollout.version else RolloutEvent.PROMOTE
             await self.end(name, event, why)
 
-    def reservation(self, name: str) -> Reservation | None:
-        """Return the reservation of a model whose rollout goes on; None for any other."""
+    def _reserve(self, name: str) -> None:
+        """Reserve a model as long as its rollout goes on."""
         rollout = self.by_model.get(name)
         if rollout is None or not rollout.going_on:
-            return None
-        return Reservation(rollout.versions, RolloutGoingOn(name, rollout.version))
+            self._registry.reservations.pop(name, None)
+        else:
+            refusal = RolloutGoingOn(name, rollout.version)
+            self._registry.reservations[name] = Reservation(rollout.versions, refusal)
 
     def findings(self, name: str, rollout: Rollout) -> list[Finding]:
         """Return the evidence of the present step's requests."""
@@ -239,6 +243,7 @@ class Rollouts:
         step = rollout.step + 1 if was is state is RolloutState.STEPPING else rollout.step
         rollout = replace(rollout, state=state, step=step, reason=decision.reason, samples=None)
         self.by_model[name] = rollout
+        self._reserve(name)
         match state:
             case RolloutState.ABORTED:
                 self._leave(name, rollout.route, rollout.before[0][0])

@@ -9,8 +9,7 @@ POST …/abort    end it: the versions before answer all requests again
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
-from tsctl.daemon.api.management.commands import changing, finished
-from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.api.management.commands import Parameters, changing, finished
 from tsctl.daemon.api.openapi import BOOLEAN, STATUS, STRING, Operation, Schema, members
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.extensions.rollouts.decision import Finding

@@ -9,9 +9,8 @@ from tsctl.daemon.api.openapi import Operation
 from tsctl.daemon.extension import Audience, Kernel, Service
 from tsctl.daemon.extensions.rollouts.rollout import Rollout, is_possible
 from tsctl.daemon.extensions.rollouts.rollouts import Rollouts
-from tsctl.daemon.extensions.rollouts.route import RolloutRoute, rollout_document, rollout_operations
+from tsctl.daemon.extensions.rollouts.route import ROLLOUT, RolloutRoute, rollout_document, rollout_operations
 from tsctl.daemon.http.router import Route
-from tsctl.daemon.models.reservations import Reservation
 from tsctl.daemon.models.version import ModelVersion
 
 
@@ -30,7 +29,7 @@ class RolloutsService(Service):
         self._route = RolloutRoute(kernel.registry, registrar, self.rollouts)
 
     def routes(self, audience: Audience) -> Mapping[str, Route]:
-        return {"models": self._route} if audience is Audience.MANAGERS else {}
+        return {f"models/*/{ROLLOUT}": self._route} if audience is Audience.MANAGERS else {}
 
     def operations(self) -> Mapping[str, Mapping[str, Operation]]:
         return rollout_operations()
@@ -54,9 +53,6 @@ class RolloutsService(Service):
         if rollout is None or rollout.version != model.version:
             return {}
         return {"evidence": rollout_document(self.rollouts, model.name)["rollout"]}
-
-    def reserves(self, name: str) -> Reservation | None:
-        return self.rollouts.reservation(name)
 
     async def leaving(self, model: ModelVersion, why: str) -> None:
         await self.rollouts.leave(model.name, model.version, why)

@@ -8,8 +8,7 @@ DELETE   remove the route; the default version answers
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
-from tsctl.daemon.api.management.commands import changing, finished
-from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.api.management.commands import Parameters, changing, finished
 from tsctl.daemon.api.openapi import BOOLEAN, STATUS, STRING, Operation, Schema, members
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.extension import Audience, Kernel, Samples, Service
@@ -141,7 +140,7 @@ class RoutingService(Service):
         self._route = RouteOfModels(kernel.registry, kernel.registrar)
 
     def routes(self, audience: Audience) -> Mapping[str, HttpRoute]:
-        return {"models": self._route} if audience is Audience.MANAGERS else {}
+        return {f"models/*/{ROUTE}": self._route} if audience is Audience.MANAGERS else {}
 
     def operations(self) -> Mapping[str, Mapping[str, Operation]]:
         return route_operations()

@@ -5,7 +5,7 @@ from functools import partial
 
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.machine.cards import Card
-from tsctl.daemon.core.machine.memory import available, taken
+from tsctl.daemon.core.machine.processes import available, taken
 from tsctl.daemon.extensions.scaling.facts import DeviceMemory
 from tsctl.daemon.extensions.scaling.rule import memory_obstacle
 from tsctl.daemon.workers.engine import local_pid

@@ -23,6 +23,7 @@ def _header(part: str, text: str) -> Setting:
 
 class SequencesExtension(Extension):
     name = "sequences"
+    needs = "sequences"
     settings = (
         _header("id", "The header with the id of a request's sequence."),
         _header("start", "The header of a request that starts its sequence anew."),

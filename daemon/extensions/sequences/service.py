@@ -24,12 +24,13 @@ class SequencesService(Service):
         self._names = SequenceHeaders(
             config.sequence_id_header, config.sequence_start_header, config.sequence_end_header
         )
+        # Of any version: its handler may read the headers itself.
+        kernel.registrar.factory.parameter_headers = self._names.parameters()
 
     def dispatcher(self, settings: ModelSettings) -> type[Dispatcher] | None:
         return SequenceDispatcher if settings.sequences else None
 
     def attach(self, model: ModelVersion) -> None:
-        model.parameter_headers = self._names.parameters()  # of any version: its handler may read the headers itself
         open_sequences(model, self._names)
 
     def members(self, model: ModelVersion) -> Mapping[str, Any]:

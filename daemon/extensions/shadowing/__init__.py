@@ -25,6 +25,6 @@ class ShadowingExtension(Extension):
     )  # fmt: skip
 
     def install(self, kernel: Kernel) -> Service:
-        from tsctl.daemon.extensions.shadowing.service import ShadowingService
+        from tsctl.daemon.extensions.shadowing.mirror import ShadowingService
 
         return ShadowingService(kernel)

@@ -1,6 +1,5 @@
 """TorchServe's log files, metrics modes and snapshots, for scripts that were written for it.
 
-log4j         which files the operator wants, and where: the settings, or a log4j 2 configuration
 logs, files   the files, and the lines of the daemon, of requests and of workers in them
 metric_log    measurements as lines; `periodic_metrics` adds those that no request brings
 snapshots     what is registered, as a config.properties from which both servers start
@@ -8,10 +7,24 @@ service       all of this as a service of the daemon
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.setting_values import Setting, parse_path, parse_timeout
+
+NAMES = ("access_log", "ts_log", "model_log", "ts_metrics", "model_metrics")
+METRICS = ("ts_metrics", "model_metrics")
+
+
+def log_targets(
+    log_location: Path | None, metrics_location: Path | None, mode: str | None, otherwise: Path
+) -> dict[str, Path]:
+    """Return the files in these directories; metrics that a mode sends to files are in `otherwise` if in none."""
+    if mode in ("log", "legacy"):
+        metrics_location = metrics_location or log_location or otherwise
+    places = {name: metrics_location if name in METRICS else log_location for name in NAMES}
+    return {name: place / f"{name}.log" for name, place in places.items() if place is not None}
 
 
 class TorchServeLogsExtension(Extension):
@@ -29,8 +42,8 @@ class TorchServeLogsExtension(Extension):
         ),
         Setting(
             "log_config", None, parse_path, "FILE",
-            "A log4j 2 configuration of TorchServe, which names these files instead.",
-            vmargs=r"-Dlog4j2?\.configurationFile=(?:file:(?://)?)?(\S+)", opens="read",
+            "No effect: TorchServe's log4j 2 configuration is not read.",
+            vmargs=r"-Dlog4j2?\.configurationFile=(?:file:(?://)?)?(\S+)",
         ),
         Setting(
             "metric_time_interval", 60.0, parse_timeout, "SECONDS",
@@ -45,20 +58,20 @@ class TorchServeLogsExtension(Extension):
         self, values: dict[str, Any], places: Mapping[str, str], environment: Mapping[str, str]
     ) -> Sequence[str]:
         from tsctl.daemon import paths
-        from tsctl.daemon.extensions.torchserve_logs.log4j import log4j_targets, log_targets
 
-        if values["log_config"] is not None:
-            values["log_files"], notes = log4j_targets(values["log_config"], places["log_config"], environment)
-            return notes
+        del places, environment
         values["log_files"] = log_targets(
             values["log_location"], values["metrics_location"], values["metrics_mode"],
             paths.logs_dir(values["state_dir"]),
         )  # fmt: skip
-        return ()
+        if values["log_config"] is None:
+            return ()
+        told = "log4j 2's configuration is not read; `--log-location` and `--metrics-location` name the directories"
+        return (f"note: {values['log_config']}: {told} of TorchServe's log files",)
 
     def install(self, kernel: Kernel) -> Service | None:
         if not kernel.config.log_files and kernel.config.log_location is None:
             return None
-        from tsctl.daemon.extensions.torchserve_logs.service import TorchServeLogsService
+        from tsctl.daemon.extensions.torchserve_logs.logs import TorchServeLogsService
 
         return TorchServeLogsService(kernel)

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tsctl.daemon.core.clock import Clock
-from tsctl.daemon.core.logs import LogFile
-from tsctl.daemon.core.texts.log_format import without_secrets
+from tsctl.daemon.core.logs import LogFile, without_secrets
 
 _LINES_AT_ONCE = 1000
 _LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}

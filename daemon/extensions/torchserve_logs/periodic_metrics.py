@@ -6,8 +6,7 @@ from tsctl.daemon.api.management.describe import FIRST_WORKER_ID
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.machine.gpu import Gpus
 from tsctl.daemon.core.machine.host import HostMonitor
-from tsctl.daemon.events.event import Event
-from tsctl.daemon.events.events import Events
+from tsctl.daemon.events.events import Event, Events
 from tsctl.daemon.extensions.torchserve_logs.metric_log import MetricLog
 from tsctl.daemon.metrics.families import gpu_values
 from tsctl.daemon.models.registry import Registry

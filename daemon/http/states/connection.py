@@ -1,4 +1,4 @@
-"""The one-way life of a connection.
+"""The one-way life of a connection, and how long each phase of it is waited for. The time is an argument.
 
     READING ──ended──▶ ANSWERING ──answered──▶ LINGERING
        │                   │                       │
@@ -12,10 +12,11 @@ one. LINGERING is skipped where nothing is left to discard, or where the end of 
 closing: the transport is closed in ANSWERING or LEAVING, and reports that it is lost.
 """
 
+from collections.abc import Hashable, Mapping
 from enum import IntEnum, auto
-from typing import Final
+from typing import Final, Generic, TypeVar
 
-from tsctl.daemon.core.states import follow
+from tsctl.daemon.core.states import IllegalTransition
 
 
 class ConnectionState(IntEnum):
@@ -63,4 +64,141 @@ def advance(state: int, event: ConnectionEvent) -> int:
     Raises:
         IllegalTransition: there is no such arrow.
     """
-    return follow(TRANSITIONS, ConnectionState(state), event)
+    before = ConnectionState(state)
+    after = TRANSITIONS[before].get(event)  # not `follow`: each connection passes here, compiled
+    if after is None:
+        raise IllegalTransition(f"{event.name} in {before.name}")
+    return after
+
+
+T = TypeVar("T", bound=Hashable)
+
+
+class ConnectionPhase(IntEnum):  # its hash is not a Python call, as a plain Enum's is
+    IDLE = auto()  # nothing received, nothing owed: keep-alive
+    HEADERS = auto()  # a request has begun; its headers are not complete
+    BODY = auto()  # the body is not complete; its rate is checked first when this phase expires
+    BODY_RATE = auto()  # further checks of the rate
+    ROOM = auto()  # the body waits for room, and the connection is not read
+    STUCK = auto()  # the client does not read its answer
+    LINGER = auto()  # answered and shut down; further input is discarded
+
+
+class ConnectionDeadlines(Generic[T]):
+    """Deadlines of many connections with one timer and constant cost.
+
+    Every phase has one fixed timeout, so connections enter and expire in the same order: each phase keeps its
+    connections in a dict by time of entry, and only the first can be the next to expire.
+
+    Args:
+        allowances: the timeout of each phase in seconds.
+    """
+
+    def __init__(self, allowances: Mapping[ConnectionPhase, float]) -> None:
+        self._allowances = dict(allowances)
+        self._entered: dict[ConnectionPhase, dict[T, float]] = {phase: {} for phase in ConnectionPhase}
+        self._phase: dict[T, ConnectionPhase] = {}
+
+    def __len__(self) -> int:
+        return len(self._phase)
+
+    def phase(self, who: T) -> ConnectionPhase | None:
+        return self._phase.get(who)
+
+    def enter(self, who: T, phase: ConnectionPhase, now: float) -> float:
+        """Start the phase's timeout anew, and return when it expires."""
+        before = self._phase.get(who)
+        if before is not None:
+            del self._entered[before][who]
+        self._phase[who] = phase
+        due = self._entered[phase][who] = now + self._allowances[phase]
+        return due
+
+    def leave(self, who: T) -> None:
+        """Cancel the connection's deadline."""
+        phase = self._phase.pop(who, None)
+        if phase is not None:
+            del self._entered[phase][who]
+
+    def next(self) -> float | None:
+        """Return when the first deadline expires, or None if there is none."""
+        return min((next(iter(entered.values())) for entered in self._entered.values() if entered), default=None)
+
+    def expired(self, now: float) -> list[tuple[T, ConnectionPhase]]:
+        """Remove and return all expired connections, with their phases."""
+        over: list[tuple[T, ConnectionPhase]] = []
+        for phase, entered in self._entered.items():
+            while entered:
+                who, due = next(iter(entered.items()))
+                if due > now:
+                    break
+                self.leave(who)
+                over.append((who, phase))
+        return over
+
+
+LINGER_MOST = 30.0  # seconds that an uploader may take, in all, to read its rejection and stop
+
+
+class Lingering:
+    """The discarding of one connection's input after its last answer: while it goes on, and not for ever.
+
+    Closing at once would reset the connection, and an uploader would never see the answer (RFC 9112, section 9.6).
+
+    Args:
+        now: in seconds, as all times here are.
+    """
+
+    def __init__(self, now: float) -> None:
+        self._heard = False  # input arrived since the last check
+        self.begin(now)
+
+    def begin(self, now: float) -> None:
+        """Allow `LINGER_MOST` from now on."""
+        self._ends = now + LINGER_MOST
+
+    def hear(self) -> bool:
+        """Note that input was discarded; return whether that is the first since the last check."""
+        heard, self._heard = self._heard, True
+        return not heard
+
+    def check(self, now: float) -> bool:
+        """Return whether to go on: input has arrived since the last check, and time is left."""
+        heard, self._heard = self._heard, False
+        return heard and now < self._ends
+
+
+SILENCE = 2.0  # seconds without a byte taken
+
+
+class Farewell(Generic[T]):
+    """The clients of a replaced daemon that do not take their answers, or send on after one.
+
+    Without this bound, a client that reads a byte a minute would keep the process, its workers and their memory. One
+    that reads has `grace` seconds for its answers, however late they came; once the grace of the upgrade is over, one
+    that does not move has `SILENCE` seconds of them. Times are seconds on the caller's clock.
+
+    Args:
+        grace: seconds since the replacement, until which nobody is left.
+        now: the time of the replacement.
+    """
+
+    def __init__(self, grace: float, now: float) -> None:
+        self._grace = grace
+        self._over = now + grace
+        self._seen: dict[T, tuple[float, float, int]] = {}  # since when; when it moved last; bytes to take
+
+    def overdue(self, unsent: Mapping[T, int], now: float) -> list[T]:
+        """Return the clients that are not waited for any more.
+
+        Args:
+            unsent: the bytes that each client has not taken, of those for which nothing else is done.
+        """
+        seen = {}
+        for who, count in unsent.items():
+            since, moved, before = self._seen.get(who, (now, now, count))
+            seen[who] = (since, moved if count == before else now, count)
+        self._seen = seen
+        if now < self._over:
+            return []
+        return [who for who, (since, moved, _) in seen.items() if now >= since + self._grace or now >= moved + SILENCE]

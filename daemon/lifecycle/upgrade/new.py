@@ -30,8 +30,8 @@ from tsctl.daemon.lifecycle.upgrade.messages import (
 from tsctl.daemon.metrics.totals import Totals
 from tsctl.daemon.models.persistence.snapshot import BrokenSnapshot, SnapshotEntry, decode_snapshot, read_snapshot
 from tsctl.daemon.models.persistence.startup import Startup
+from tsctl.daemon.models.presence import all_ready
 from tsctl.daemon.models.registry import Registry
-from tsctl.daemon.models.wait import all_ready
 
 Report = Callable[[int, int], None]  # workers that are ready, and the target
 

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tsctl.daemon.core.errors import DaemonError, Loading, NotRemembered, Stopping, UpgradeFailed, Upgrading
-from tsctl.daemon.core.machine.memory import available, descendants, taken
-from tsctl.daemon.core.machine.processes import PROC, parents_in
+from tsctl.daemon.core.machine.processes import PROC, available, descendants, parents_in, taken
 from tsctl.daemon.lifecycle.upgrade.messages import (
     COUNTS,
     Expected,
@@ -32,7 +31,7 @@ from tsctl.daemon.lifecycle.upgrade.messages import (
 from tsctl.daemon.lifecycle.upgrade.states import Step, UpgradeEvent, advance
 from tsctl.daemon.lifecycle.upgrade.successor import Successor, SuccessorGone
 from tsctl.daemon.metrics.totals import OutgoingCounts
-from tsctl.daemon.models.archives.directories import Progress as Report
+from tsctl.daemon.models.archives.opening import Progress as Report
 from tsctl.daemon.models.persistence.snapshot import Snapshot, SnapshotEntry
 from tsctl.daemon.models.persistence.snapshot_file import encode_snapshot
 from tsctl.daemon.models.registrar import Registrar

@@ -1,17 +1,23 @@
-"""Read a model directory's manifest, and check that the named files exist."""
+"""Read a model directory's manifest, and check that the named files exist, and that it is what was asked for.
+
+A registration may pin the version and the SHA-256 of its archive. A file that is served in place has no version of its
+own: it gets the one that is asked for. Two versions of a model cannot be one file: the workers of the first are started
+anew some day, and would then run what the second wrote.
+"""
 
 import importlib.util
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
 
-from tsctl.daemon.core.errors import InvalidModel
+from tsctl.daemon.core.errors import BadRequest, InvalidModel
 from tsctl.daemon.core.texts.json_text import parse_json
 from tsctl.daemon.marfile import MANIFEST, NAME, VERSION, Manifest, ManifestError, parse_manifest
-from tsctl.daemon.server.extensions import EXTENSIONS
+from tsctl.daemon.models.request import Registration, Source
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.targets import TargetError, bare_target, is_bare, local_files, split_function, top_imports
 from tsctl.handlers.names import BUILT_IN, NOT_BUILT_IN, OWN_PACKAGE, split_handler
@@ -208,19 +214,32 @@ _REFUSED = {
 }
 
 
+_DEPENDENT = [row for row in MODEL_SETTINGS if row.only_with]
+
+
 def without_effect(document: Mapping[str, Any]) -> list[str]:
     """Return the keys that are set and have no effect here."""
-    ours = [key for key in _WITHOUT_EFFECT if document.get(key)]
-    return ours + [key for each in EXTENSIONS for key in each.without_effect(document)]
+    found = [key for key in _WITHOUT_EFFECT if document.get(key)]
+    for row in _DEPENDENT:
+        value = document.get(row.yaml)
+        if value and not document.get(row.only_with):
+            found.append(row.yaml)
+        elif isinstance(value, dict):
+            found += [f"{row.yaml}.{key}" for key in sorted(value.keys() - set(row.members), key=str)]
+    return found
 
 
 def misspelt(document: Mapping[str, Any]) -> list[str]:
     """Return a sentence on each key that is a setting's but for case and signs; any other key is the handler's own."""
-    known = {plain(row.yaml): row.yaml for row in MODEL_SETTINGS if row.yaml}
+    settings = {row.yaml for row in MODEL_SETTINGS if row.yaml}
+    others = [key for key in map(str, document) if key not in settings]
+    if not others:
+        return []
+    known = {plain(name): name for name in settings}
     return [
         f"`{key}` in model-config.yaml is no setting; did you mean `{known[plain(key)]}`?"
-        for key in map(str, document)
-        if key not in known.values() and plain(key) in known
+        for key in others
+        if plain(key) in known
     ]
 
 
@@ -291,3 +310,59 @@ def read_yaml(model_dir: Path, config_file: str | None) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise InvalidModel(f"`{config_file}` holds a {type(document).__name__}, and should hold a mapping.")
     return document
+
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class ServedVersion(Protocol):
+    """A registered version, as far as another one may be of the same file."""
+
+    name: str
+    version: str
+    source: Source
+
+
+def sha256_pin(text: str | None) -> str:
+    """Return the pin in lower case; empty for None, which is no pin.
+
+    Raises:
+        BadRequest: the text is no SHA-256, or empty: a variable that was not set would pin nothing.
+    """
+    if text is None:
+        return ""
+    pin = text.lower()
+    if not _SHA256.fullmatch(pin):
+        raise BadRequest(f"sha256 is {text[:100]!r}; expected 64 hexadecimal digits, as `sha256sum FILE` prints them.")
+    return pin
+
+
+def check_version(request: Registration, manifest: Manifest) -> None:
+    """Raise InvalidModel if the archive contains another version than the registration asks for."""
+    wanted, found = request.model_version, manifest.model_version
+    if wanted is not None and wanted != found:
+        raise InvalidModel(f"The archive {request.url} contains version {found}; version {wanted} was asked for.")
+
+
+def check_own_file(request: Registration, manifest: Manifest, directory: Path, others: Iterable[ServedVersion]) -> None:
+    """Raise InvalidModel if another version of the model is served in place from the file that is to be registered.
+
+    Args:
+        directory: in which the file is.
+        others: the registered versions.
+    """
+    if not is_bare(request.url):
+        return
+    file = _file_of(request.url)
+    for other in others:
+        same = other.source.directory == directory and _file_of(other.source.url) == file
+        if other.name == manifest.model_name and other.version != manifest.model_version and same:
+            raise InvalidModel(
+                f"Version {other.version} of {other.name} is served from `{directory / file}`, too: its workers would"
+                " run what is in the file now as soon as one is replaced. Give each version a file of its own, or pack"
+                " it with `tsctl archive`."
+            )
+
+
+def _file_of(url: str) -> str:
+    return Path(split_function(url)[0]).name

@@ -93,13 +93,12 @@ class Environments:
         self._installing = asyncio.Lock()  # one pip at a time: two models may have the same requirements
 
     async def install(self, directory: Path, manifest: Manifest, progress: Callable[[int, int], None]) -> None:
-        """Make the environment that a model's manifest asks for, in a thread; log a warning if that is not allowed.
+        """Make the environment of a model with requirements, in a thread; log a warning if that is not allowed.
 
         Raises:
             RequirementsFailed: pip could not install the requirements.
         """
-        if manifest.requirements_file is None:
-            return
+        assert manifest.requirements_file is not None
         if not self._allowed:
             hint = "they are not installed; `--install-requirements true` allows that"
             _log.warning("%s names requirements in %s: %s", manifest.model_name, manifest.requirements_file, hint)
@@ -110,12 +109,13 @@ class Environments:
             await asyncio.to_thread(environment_python, file, self._folder, manifest.model_name)
 
     def python(self, directory: Path, manifest: Manifest) -> Path | None:
-        """Return the interpreter of a model whose environment has been made; None for the daemon's own.
+        """Return the interpreter of a model with requirements, whose environment has been made; None for the daemon's.
 
         Raises:
             RequirementsFailed: the environment does not exist.
         """
-        if manifest.requirements_file is None or not self._allowed:
+        assert manifest.requirements_file is not None
+        if not self._allowed:
             return None
         python = kept_python(directory / Path(manifest.requirements_file).name, self._folder)
         if python is None:

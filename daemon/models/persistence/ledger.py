@@ -1,19 +1,73 @@
 """The registrations that the snapshot keeps: which they are, and when they are written.
 
 Each change writes the snapshot before the answer: every acknowledged change is on the disk.
+
+Every change passes a gate, which is closed while the daemon is being replaced: two daemons that change one state
+directory would undo each other's changes. Therefore no change begins while the successor loads, and every change in
+progress is finished, and on the disk, before the successor starts.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol
 
-from tsctl.daemon.models.archives.directories import Directories
+from tsctl.daemon.core.errors import Upgrading
+from tsctl.daemon.models.archives.opening import Directories
 from tsctl.daemon.models.persistence.snapshot import Snapshot, SnapshotEntry
 from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.request import Registration, Source
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.wire import Declared
+
+
+class Gate:
+    """Admits changes until closed."""
+
+    def __init__(self) -> None:
+        self._closed = False
+        self._inside = 0
+        self._emptied = asyncio.Event()
+        self._emptied.set()
+
+    def __repr__(self) -> str:
+        return f"<Gate {'closed' if self._closed else 'open'}, {self._inside} inside>"
+
+    @property
+    def closed(self) -> bool:
+        """Whether the daemon is being replaced."""
+        return self._closed
+
+    @contextmanager
+    def change(self) -> Iterator[None]:
+        """Count a change as in progress while the block runs.
+
+        Raises:
+            Upgrading: the gate is closed.
+        """
+        if self._closed:
+            raise Upgrading
+        self._inside += 1
+        self._emptied.clear()
+        try:
+            yield
+        finally:
+            self._inside -= 1
+            if not self._inside:
+                self._emptied.set()
+
+    def open(self) -> None:
+        self._closed = False
+
+    def close(self) -> None:
+        """Reject new changes; changes in progress finish."""
+        self._closed = True
+
+    async def emptied(self) -> None:
+        """Wait until no change is in progress."""
+        await self._emptied.wait()
 
 
 class Keeping(Protocol):
@@ -186,7 +240,7 @@ class Ledger:
 
     def _reserved(self, models: Iterable[SnapshotEntry]) -> frozenset[str]:
         reservations = self._registry.reservations
-        return frozenset(name for name in {each.name for each in models} if reservations.of(name) is not None)
+        return frozenset(each.name for each in models if each.name in reservations)
 
     def _entries(self) -> list[SnapshotEntry]:
         """Return the entries; one that has not changed is the same object, which spares comparing and encoding it."""

@@ -10,9 +10,8 @@ from typing import NamedTuple
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.errors import ArchiveNotFound, Conflict, InvalidModel
 from tsctl.daemon.models.archives.digests import holds_its_files, is_sealed
-from tsctl.daemon.models.archives.download import archive_of
+from tsctl.daemon.models.archives.download import archive_of, locate
 from tsctl.daemon.models.archives.opening import directory_in_place, is_in_place
-from tsctl.daemon.models.archives.store import locate
 from tsctl.daemon.models.archives.unpack import model_root
 from tsctl.daemon.models.build import ArchiveTexts
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry

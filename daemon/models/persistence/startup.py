@@ -21,8 +21,8 @@ from pathlib import Path
 
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.errors import Conflict, DaemonError, NotRemembered
+from tsctl.daemon.models.archives.download import archives
 from tsctl.daemon.models.archives.named import model_name_in
-from tsctl.daemon.models.archives.store import archives
 from tsctl.daemon.models.archives.unpack import mark_of
 from tsctl.daemon.models.persistence.restore import Restoring
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry

@@ -26,14 +26,12 @@ def check_owner_token(owner: str) -> None:
 def check_name(
     request: Registration, name: str, registered: Sequence[ModelVersion], pending: Iterable[str], *, replace: bool
 ) -> None:
-    """Raise Conflict if an ephemeral registration would take a name that is not its owner's.
+    """Raise Conflict if this ephemeral registration would take a name that is not its owner's.
 
     Args:
         registered: all versions of this name.
         pending: names that an earlier run registered and that are not restored yet.
     """
-    if not request.ephemeral:
-        return
     for model in registered:
         if not (replace and model.request.ephemeral and model.request.owner == request.owner):
             taken = f"Model {name} is already registered: version {model.version}, from {model.source.url}."

@@ -26,8 +26,9 @@ from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.handlers.names import BUILT_IN
 from tsctl.handlers.wire import Declared, Isolation, Measurement, Mode
 
-TYPED = 8  # of functions that take lists
+TYPED = 32  # of functions that take lists
 WAITING = 32  # of coroutines that take single values
+FIRST = 8  # of a size that nobody has said, before it is known that more pay
 
 # Origins of a batch size, as describe shows them.
 DEFAULT = "default"
@@ -45,7 +46,7 @@ def default_batch_size(fallback: int, handler: str, declared: Declared | None) -
     The signature of a typed handler decides, whether it comes as a file, in an archive or by TorchServe's API:
 
         typed, with a batch size of its own       that size
-        typed, takes lists                        8
+        typed, takes lists                        32
         typed, coroutine of single values         32: the requests of a batch wait at the same time
         typed, takes single values                1: a batch would only be a loop
         built in, or a subclass that leaves the   the client's fallback
@@ -82,6 +83,14 @@ def with_default_batch_size(settings: ModelSettings, handler: str, declared: Dec
     if (settings.batch_size, said) == (size, origin):
         return settings
     return settings.changed({"batch_size": size}, origin)
+
+
+def first_batch_size(settings: ModelSettings) -> int:
+    """Return how many requests a batch has at most until more are known to pay; 0 for the batch size.
+
+    What somebody has said counts at once, and of built-in handlers the fallback, to which their optimisations are made.
+    """
+    return FIRST if settings.origins.get("batch_size") == OF_TYPED else 0
 
 
 def within_file(settings: ModelSettings, most: int) -> ModelSettings:
@@ -165,9 +174,19 @@ def worker_spec(
         isolated=isolated,
         too_large=too_large,
     )
-    for extension in EXTENSIONS:
-        spec = extension.specify(settings, spec)
+    for extension in _SPECIFYING:
+        if has_setting(settings, extension.needs):
+            spec = extension.specify(settings, spec)
     return spec
+
+
+_SPECIFYING = [each for each in EXTENSIONS if "specify" in vars(type(each))]
+_DEFAULTS = {row.name: row.default for row in MODEL_SETTINGS}
+
+
+def has_setting(settings: ModelSettings, needs: str) -> bool:
+    """Return whether a version has a value of this setting other than the default, or `needs` is empty."""
+    return not needs or getattr(settings, needs) != _DEFAULTS[needs]
 
 
 def _told(settings: ModelSettings) -> dict[str, Any]:

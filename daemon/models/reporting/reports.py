@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tsctl.daemon.batching.observer import RETURNED, UNHEARD, BatchObserver
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.job import Fate, Job, Outcome, Reply
-from tsctl.daemon.events.event import Event
+from tsctl.daemon.events.events import Event
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.workers.engine import Exit, Worker
 from tsctl.daemon.workers.pool import Pool

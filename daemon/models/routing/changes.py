@@ -46,7 +46,7 @@ class RouteChanges:
             NotRemembered: the change is applied, but the snapshot could not be written.
             DaemonError: as `check`, or the model is reserved; nothing is changed.
         """
-        self._registry.reservations.check(name)
+        self._registry.check_unreserved(name)
         self.check(name, route)
         self.apply(name, route)
         await self._ledger.save()
@@ -69,7 +69,7 @@ class RouteChanges:
             DaemonError: the model is reserved.
             NotRemembered: the change is applied, but the snapshot could not be written.
         """
-        self._registry.reservations.check(name)
+        self._registry.check_unreserved(name)
         model = self._registry.find(name)
         if name not in self._registry.routes:
             return

@@ -1,4 +1,4 @@
-"""The process of one worker, from its creation to the report of its exit.
+"""One worker's process, from its creation to the report of its exit.
 
 A `WorkerProcess` is over when the process has ended, and its frames and output have been read to the end; or
 `LAST_WORDS` seconds after the process's end, if a child holds one of the two open. The seconds are counted in turns of
@@ -15,8 +15,7 @@ from tsctl.daemon.core.arena import Arena
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.workers.engine import STOPPED, UNREACHABLE, Exit, WorkerSpec
 from tsctl.daemon.workers.frames import share
-from tsctl.daemon.workers.processes.output import Output
-from tsctl.daemon.workers.processes.pipe import connect
+from tsctl.daemon.workers.processes.output import Output, connect
 from tsctl.daemon.workers.processes.reaper import Process
 from tsctl.daemon.workers.processes.spawn import Pipes, ProcessSource, SpawnRequest, open_channels
 from tsctl.handlers import orders, wire
@@ -62,6 +61,7 @@ class WorkerProcess:
         self._socket_closed = False
         self._timer: Timer | None = None
         self._process: Process | None = None
+        self.pid = 0
         self._output = Output(spec.log, self._maybe_over, clock, source.pace)
         ours, theirs, reading, writing = open_channels()
         order = orders.Fork(spec.threads, str(spec.model_dir))
@@ -76,11 +76,6 @@ class WorkerProcess:
         self._groups = source.groups
         self.group = "" if self._groups is None else self._groups.make()
         self._connecting = loop.create_task(self._connect(loop, protocol, ours, reading))
-
-    @property
-    def pid(self) -> int:
-        """The process id; 0 while the process is being made."""
-        return 0 if self._process is None else self._process.pid
 
     @property
     def node(self) -> str:
@@ -146,7 +141,7 @@ class WorkerProcess:
         await connect(loop, lambda: protocol, ours)
 
     def _born(self, process: Process) -> None:
-        self._process = process
+        self._process, self.pid = process, process.pid
         self._output.born(process.pid)
 
     def _not_born(self, reason: str) -> None:

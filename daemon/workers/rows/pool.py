@@ -1,8 +1,8 @@
 """The workers of a version that runs row by row, as the dispatcher sees them: free places instead of idle workers."""
 
 from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.workers.cores import Placement
 from tsctl.daemon.workers.engine import Engine, Worker, WorkerSpec
-from tsctl.daemon.workers.gpus import Placement
 from tsctl.daemon.workers.pool import Pool, PoolListener
 from tsctl.daemon.workers.state import WorkerState
 

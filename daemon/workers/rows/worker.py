@@ -15,9 +15,10 @@ from itertools import chain
 
 from tsctl.daemon.core.arena import Arena
 from tsctl.daemon.core.clock import Clock
-from tsctl.daemon.core.job import Batch, Fate, Job, Outcome, Piece
+from tsctl.daemon.core.errors import ResponseTimeout
+from tsctl.daemon.core.job import Batch, Fate, Job, Outcome, Piece, error_reply
 from tsctl.daemon.workers.engine import BatchEvents, WorkerListener, WorkerSpec
-from tsctl.daemon.workers.frames import late_reply, outcomes_of, piece_of, predict_of
+from tsctl.daemon.workers.frames import outcomes_of, piece_of, predict_of
 from tsctl.daemon.workers.local import LocalWorker
 from tsctl.daemon.workers.processes.spawn import ProcessSource
 from tsctl.daemon.workers.rows.in_flight import RowsInFlight
@@ -190,12 +191,14 @@ class RowWorker(LocalWorker):
             else:
                 self._cancel(number, RowEvent.LATE)
                 text = f"The request was not answered within the response timeout of {seconds:g} s."
-                self._batches.late(self, batch.jobs[0], late_reply(text))
+                self._batches.late(self, batch.jobs[0], error_reply(ResponseTimeout(text)))
         self._watch(now)
 
     def _hang(self, seconds: float) -> None:
         self._hung = True
-        reply = late_reply(f"The worker did not answer within the response timeout of {seconds:g} s and is replaced.")
+        reply = error_reply(
+            ResponseTimeout(f"The worker did not answer within the response timeout of {seconds:g} s and is replaced.")
+        )
         if self.state is WorkerState.READY:
             self.state = advance(self.state, WorkerEvent.STOP)  # nothing more is sent to the worker
         self._process.kill(f"response timeout of {seconds:g} s", "response_timeout")

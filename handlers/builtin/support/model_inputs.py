@@ -14,6 +14,25 @@ from tsctl.handlers.builtin.support.onnx import is_session
 from tsctl.handlers.requests.gpu_copies import to_device
 from tsctl.handlers.sdk.errors import UnreadablePayload
 
+
+def is_whole(data: Any) -> bool:
+    """Return whether a value is a tensor of whole numbers or of truth values."""
+    return isinstance(data, torch.Tensor) and not (data.is_floating_point() or data.is_complex())
+
+
+def dtype_for(model: Any, data: Any, error: RuntimeError) -> torch.dtype | None:
+    """Return the dtype to try instead after the model raised for `data`; None if the error is another one.
+
+    The dtype is that of the model's first floating-point parameter or buffer, else torch's default.
+    """
+    if not is_whole(data) or isinstance(error, torch.OutOfMemoryError) or "CUDA" in str(error):
+        return None
+    if not isinstance(model, torch.nn.Module):
+        return torch.get_default_dtype()
+    values = (*model.parameters(), *model.buffers())
+    return next((each.dtype for each in values if each.is_floating_point()), torch.get_default_dtype())
+
+
 # ONNX's types → the protocol's, whose names NumPy has in lower case but for these.
 _DATATYPES = {
     "tensor(float)": "FP32", "tensor(double)": "FP64", "tensor(float16)": "FP16", "tensor(bool)": "BOOL",

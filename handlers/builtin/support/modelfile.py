@@ -12,6 +12,7 @@ Weights are read with `weights_only=True`, which runs no code from the file, unl
 
 import os
 import pickle
+import pickletools
 import re
 import tempfile
 import warnings
@@ -24,12 +25,51 @@ from typing import Any
 import torch
 from torch import nn
 
-from tsctl.handlers.builtin.bare_model import construct_and_load, copies_weights
 from tsctl.handlers.builtin.support.batches import module_of
 from tsctl.handlers.builtin.support.onnx import load_session
-from tsctl.handlers.builtin.support.saved_files import WAYS, first_class, is_weights, refusal_of
 from tsctl.handlers.sdk.errors import HandlerError
 from tsctl.handlers.sdk.loader import classes_of, import_file
+
+_LONGEST = 1024 * 1024  # bytes of the pickle that are read
+WAYS = (
+    "save `model.state_dict()` and give the file of the model's class beside it, or save a file that holds the whole"
+    " model: TorchScript (`.pt`) or torch.export (`.pt2`)"
+)
+
+
+def refusal_of(path: Path) -> str:
+    """Return the sentence on a file that `torch.save` wrote and that is no model by itself; empty for other files."""
+    saved = first_class(path)
+    if not saved:
+        return ""
+    if is_weights(saved):
+        return f"`{path.name}` holds weights without a model, as `torch.save(model.state_dict())` writes: {WAYS}"
+    return f"`{path.name}` holds a pickled object of class `{saved}`, as `torch.save(model)` writes: {WAYS}"
+
+
+def is_weights(saved: str) -> bool:
+    """Return whether the first class of a file is one that a `state_dict` begins with."""
+    return saved == "collections.OrderedDict" or saved.startswith(("torch._utils.", "torch.FloatStorage"))
+
+
+def first_class(path: Path) -> str:
+    """Return the first class that the pickle of a file of `torch.save` names; empty for any other file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if any(name.endswith("/constants.pkl") for name in names):
+                return ""  # TorchScript
+            inside = next((name for name in names if name.count("/") == 1 and name.endswith("/data.pkl")), None)
+            if inside is None:
+                return ""
+            with archive.open(inside) as file:
+                for code, argument, _ in pickletools.genops(file.read(_LONGEST)):
+                    if code.name == "GLOBAL" and isinstance(argument, str):
+                        return argument.replace(" ", ".", 1)
+    except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
+        return ""  # torch reports the error
+    return ""
+
 
 _UNKNOWN_OPERATOR = re.compile(r"Unknown builtin op: (?P<operator>(?P<library>\w+)::[\w.]*\w)")
 SCRIPT = "__main__."  # before the names of classes that a script defines; see runtime/main_module.py
@@ -167,26 +207,32 @@ def _load_eager(model_file: Path, weights: Path | None, config: Mapping[str, Any
     if len(classes) != 1:
         names = ", ".join(each.__name__ for each in classes) or "none"
         raise HandlerError(f"{model_file.name} should define exactly one torch.nn.Module, and defines {names}")
-    model: nn.Module
-    if weights is None or not config.get("weightsOnly", True):
-        model = classes[0]()
-        state = None if weights is None else read_weights(weights, config)
+    model: nn.Module = classes[0]()
+    if weights is not None:
+        state = read_weights(weights, config, mapped=copies_weights(model))
         if isinstance(state, nn.Module):
             model = state
-        elif weights is not None:
-            _load_state(model, state, weights, model_file)
-        return model.to(device).eval()
-
-    def load(model: nn.Module) -> None:
-        state = read_weights(weights, config, mapped=copies_weights(model))
-        _load_state(model, state, weights, model_file)
-
-    return construct_and_load(classes[0], load).to(device).eval()
+        else:
+            with _refused(f"`{weights.name}` does not fit {model_file.name}"):
+                model.load_state_dict(state)
+    return model.to(device).eval()
 
 
-def _load_state(model: nn.Module, state: Any, weights: Path, model_file: Path) -> None:
-    with _refused(f"`{weights.name}` does not fit {model_file.name}"):
-        model.load_state_dict(state)
+def copies_weights(model: nn.Module) -> bool:
+    """Return whether `load_state_dict` copies all values, as torch's own modules do.
+
+    Then a file may be mapped while it is read. A class with its own ways may keep the tensors, and so the mapping of a
+    file that may change.
+    """
+    return all(
+        _is_torchs(type(module), "load_state_dict", "_load_from_state_dict", "set_extra_state")
+        and not (module._load_state_dict_pre_hooks or module._load_state_dict_post_hooks)
+        for module in model.modules()
+    )
+
+
+def _is_torchs(module_class: type[nn.Module], *names: str) -> bool:
+    return all(str(getattr(module_class, name).__module__).startswith("torch.nn.") for name in names)
 
 
 def read_weights(weights: Path, config: Mapping[str, Any], *, mapped: bool = False) -> Any:

@@ -36,7 +36,7 @@ import msgspec
 import torch
 
 from tsctl.handlers.builtin.support.decoders import compute_alone
-from tsctl.handlers.lifetime import die_with
+from tsctl.handlers.own_process import die_with
 from tsctl.handlers.sdk.errors import UnreadablePayload
 
 _log = logging.getLogger(__name__)

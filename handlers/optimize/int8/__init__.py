@@ -1,11 +1,9 @@
 """Convolutions and linear layers on 8-bit integers: a quarter of the memory traffic, and instructions made for them.
 
-    model ──▶ parts.py        the parts that torch.fx can trace: the model, else the largest of its modules
+    model ──▶ model.py        the parts that torch.fx can trace: the model, else the largest of its modules
           ──▶ layout.py       the layers in a part's graph, each with the operations done in the same pass
-          ──▶ calibration.py  the values between layers, observed on the archive's samples
-          ──▶ ranges.py       how each tensor is written in uint8
+          ──▶ calibration.py  the values between layers, observed on the archive's samples, and written in uint8
           ──▶ rewriting.py    a graph of layers on integers (layers.py)
-    model.py                  these steps in their order
 
 Post-training, static quantisation. Of the ways to have it in torch:
 

@@ -13,11 +13,10 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from tsctl.handlers.optimize.apart import Apart
 from tsctl.handlers.optimize.checks.drift import drift
 from tsctl.handlers.optimize.packages.package import FULL, ONE, REST, Description, Graph, Packages, weights_of
 from tsctl.handlers.optimize.packages.recording import NotExportable, Recorded
-from tsctl.handlers.optimize.packages.side_by_side import run_side_by_side
+from tsctl.handlers.optimize.packages.side_by_side import Apart, run_side_by_side
 
 SIZES = (1, 2, 3)  # of the batches that show which dimensions are the batch's
 MODEL = "model"  # the model's name within `Flat`

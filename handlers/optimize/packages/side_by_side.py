@@ -16,9 +16,11 @@ from functools import partial
 
 import msgspec
 
-from tsctl.handlers.optimize.apart import Apart
 from tsctl.handlers.optimize.packages.recording import NotExportable
 
+# Starts a function in a process of its own, and returns what waits for its result. That must be called once, and raises
+# ChildProcessError if the process has died. handlers/process/forking.py implements it with a fork.
+Apart = Callable[[Callable[[], bytes]], Callable[[], bytes]]
 Work = Callable[[], dict[str, str]]
 
 

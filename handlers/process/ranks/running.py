@@ -60,7 +60,7 @@ class FollowingInTurn(InTurn):
     def run(self, batch: wire.Predict) -> None:
         self._runtime.run(batch.rows)
         self._runtime.measured()  # rank 0 reports its own
-        self._runtime.views.end(batch)
+        self._runtime.kept(batch)
         self._connection.send(wire.Done(batch.batch, [], 0.0, failures=self._runtime.failures))
 
 

@@ -13,7 +13,7 @@ from tsctl.daemon.api.inference.raw_forms import WINDOW, RawForm, is_urlencoded,
 from tsctl.daemon.api.inference.urlencoded import SLICE
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.job import Param
-from tsctl.handlers.wire import Declared, Input, InputKind
+from tsctl.handlers.wire import Declared, Input
 
 TEXT = Input("text", "text", "str")
 JSON = Input("text", "json", "list[int]")
@@ -120,25 +120,6 @@ def params_of(house: House, declared: Declared | None, target: str, body: bytes,
     return list(job.params)
 
 
-@pytest.mark.parametrize("target", ["/predictions/m", "/predictions/m/1.0", "/v1/models/m:predict", "/models/m/invoke"])
-def test_every_route_to_the_model_gives_it_the_whole_body(house: House, target: str) -> None:
-    declared = Declared([TEXT], batches=True)
-
-    assert seen(params_of(house, declared, target, b"50% = half", FORM)) == whole(b"50% = half")
-
-
-@pytest.mark.parametrize(
-    "declared",
-    [
-        pytest.param(None, id="a handler of TorchServe's form"),
-        pytest.param(Declared([Input("image", "image")], batches=True), id="an image"),
-        pytest.param(Declared([], batches=True), id="no input"),
-    ],
-)
-def test_any_other_model_gets_the_fields_of_the_form(house: House, declared: Declared | None) -> None:
-    assert seen(params_of(house, declared, "/predictions/m", b"a=1&b=2", FORM)) == [("a", "", b"1"), ("b", "", b"2")]
-
-
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0=&image=%zz"
 JPEG = b"\xff\xd8\xff\xe0\0\x10JFIF\0=&image=%zz"
 IMAGES = {
@@ -161,55 +142,6 @@ def test_a_file_by_curls_data_binary_is_the_whole_body(house: House, declared: D
     assert seen(params_of(house, declared, "/predictions/m", body, FORM)) == whole(body)
 
 
-@pytest.mark.parametrize(
-    ("inputs", "body", "params"),
-    [
-        pytest.param((TEXT, TOP), b'{"text": "a&top=b"}', None, id="an object"),
-        pytest.param((IMAGE, TOP), b' {"image": "aGk="}', None, id="for an image"),
-        pytest.param((IMAGE,), b'{"image": "aGk="}', None, id="for nothing but an image"),
-        pytest.param((TEXT,), b'{"text": "a&text=b"}', None, id="for a text"),
-        pytest.param((TEXT, TOP), b"50% = half", None, id="a text"),
-        pytest.param((TEXT, TOP), b"a=1&b=2", None, id="fields of other names, as for one parameter"),
-        pytest.param((TEXT, TOP), b"top=5&more=1", [("top", "", b"5"), ("more", "", b"1")], id="fields"),
-        pytest.param((IMAGE,), b"file=1", [("file", "", b"1")], id="no image: the error tells which fields"),
-    ],
-)
-def test_a_body_that_curl_calls_a_form_is_one_only_with_a_field_of_an_input(
-    house: House, inputs: tuple[Input, ...], body: bytes, params: list[tuple[str, str, bytes]] | None
-) -> None:
-    read = params_of(house, Declared(list(inputs), batches=False), "/predictions/m", body, FORM)
-
-    assert seen(read) == (whole(body) if params is None else params)
-
-
-@pytest.mark.parametrize(
-    ("kind", "body", "params"),
-    [
-        pytest.param("image", b'{"data": "aGk="}', [("body", "application/json", b'{"data": "aGk="}')], id="an object"),
-        pytest.param("array", b"[1, 2]", [("body", "application/json", b"[1, 2]")], id="numbers"),
-        pytest.param("text", b"[1], all of it", [("body", "", b"[1], all of it")], id="a text"),
-        pytest.param("text", b"data=a+text", [("data", "", b"a text")], id="a field data"),
-        pytest.param("text", b"text=a+text", [("text", "", b"a text")], id="a field of another name: it is told"),
-        pytest.param("text", b"", [], id="nothing"),
-        pytest.param("text", b"body=a+text", [("body", "", b"a text")], id="a field body"),
-    ],
-)
-def test_curls_d_for_a_built_in_handler(
-    house: House, kind: InputKind, body: bytes, params: list[tuple[str, str, bytes]]
-) -> None:
-    declared = Declared([Input("data", kind)], batches=True, built_in=True)
-
-    assert seen(params_of(house, declared, "/predictions/m", body, FORM)) == params
-
-
-def test_another_content_type_is_read_as_ever(house: House) -> None:
-    declared = Declared([TEXT], batches=True)
-
-    read = params_of(house, declared, "/predictions/m", b"text=a", "Content-Type: text/plain")
-
-    assert seen(read) == [("body", "text/plain", b"text=a")]
-
-
 def test_a_large_text_reaches_the_model_through_the_turns(tmp_path: Path) -> None:
     house = House(tmp_path, max_body=10**6)
     house.engine.declared = Declared([TEXT], batches=True)
@@ -220,18 +152,3 @@ def test_a_large_text_reaches_the_model_through_the_turns(tmp_path: Path) -> Non
         return (await house.ask("POST", "/predictions/m", text, FORM)).body
 
     assert asyncio.run(ask()) == text
-
-
-@pytest.mark.parametrize(
-    ("target", "body", "is_json"),
-    [
-        pytest.param("/v1/models/m:predict", b' {"instances": [1]}', True, id="KServe's first protocol is JSON"),
-        pytest.param("/v1/models/m:explain", b'{"instances": [1]}', True, id="so are its explanations"),
-        pytest.param("/v1/models/m:predict", b"a=1", False, id="a form stays one"),
-        pytest.param("/predictions/m", b'{"instances": [1]}', False, id="and on other routes all are forms"),
-    ],
-)
-def test_curls_json_for_kserve(house: House, target: str, body: bytes, is_json: bool) -> None:
-    params = params_of(house, None, target, body, FORM)
-
-    assert (params == [Param("body", "application/json", body)]) == is_json

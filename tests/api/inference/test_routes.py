@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.house import House, error
+from tests.api.house import House
 from tsctl.daemon.core.job import Job, Param, Reply
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.wire import Declared, Input
@@ -26,16 +26,6 @@ def slowly(house: House) -> None:
     house.engine.batch_time = lambda size: 10.0
 
 
-def test_who_was_accepted_is_answered_whatever_time_the_archive_gives_its_clients(house: House) -> None:
-    serve(house, config="clientTimeoutInMills: 1000\n")
-    slowly(house)
-
-    first, second = (house.send("POST", "/predictions/m", body) for body in (b"cat", b"dog"))
-    house.clock.advance(20.0)
-
-    assert [len(first.answers), second.statuses] == [1, [504]]
-
-
 def test_the_handlers_answer_is_the_answer(house: House) -> None:
     serve(house)
     house.engine.answer = lambda job: Reply(418, b"tea", "Teapot", [("Content-Type", "text/plain"), ("X-A", "b")])
@@ -46,16 +36,6 @@ def test_the_handlers_answer_is_the_answer(house: House) -> None:
     assert (answer.status, answer.body) == (418, b"tea")
     assert (answer.headers["content-type"], answer.headers["x-a"]) == ("text/plain", "b")
     assert peer.transport.written.startswith(b"HTTP/1.1 418 Teapot\r\n")
-
-
-def test_an_error_reply_is_an_error_document(house: House) -> None:
-    serve(house)
-    house.engine.answer = lambda job: Reply(503, b"Prediction failed", error="InternalServerException")
-
-    peer = house.send("POST", "/predictions/m")
-
-    told = peer.statuses[0], json.loads(peer.bodies[0])
-    assert told == error(503, "InternalServerException", "Prediction failed")
 
 
 @pytest.mark.parametrize(
@@ -175,27 +155,6 @@ def test_a_handler_gets_the_headers_and_the_rest_of_the_path(house: House, targe
     assert ("X-Name", "Value") in job.headers
     assert list(job.headers)[-2:] == [("url_path", url_path), ("explain", "False")]
     assert peer.answers[0].headers["x-request-id"] == job.id
-
-
-def test_a_broken_form_is_refused_before_it_is_queued(house: House) -> None:
-    serve(house)
-
-    peer = house.send("POST", "/predictions/m", b"x", "Content-Type: multipart/form-data; boundary=b")
-
-    assert peer.statuses == [400]
-    assert jobs(house) == []
-
-
-def test_a_full_queue_is_told_with_the_time_to_come_again(house: House) -> None:
-    slowly(house)
-    model = serve(house, config="batchSize: 1")
-
-    peers = [house.send("POST", "/predictions/m") for _ in range(4)]  # one runs, two wait
-
-    (answer,) = peers[3].answers
-    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
-    assert json.loads(answer.body)["type"] == "ServiceUnavailableException"
-    assert model.waiting == 2
 
 
 def test_a_client_that_leaves_takes_its_waiting_job_with_it(house: House) -> None:

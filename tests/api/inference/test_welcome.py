@@ -30,23 +30,6 @@ def ask(house: House, *headers: str, method: str = "GET") -> Answer:
     return answer
 
 
-@pytest.mark.parametrize("headers", [(), ("Accept: */*",), ("Accept: text/plain",)])
-def test_a_program_hears_that_the_daemon_is_alive(house: House, headers: tuple[str, ...]) -> None:
-    answer = ask(house, *headers)
-
-    assert answer.status == 200 and json.loads(answer.body) == {"status": "alive"}
-
-
-def test_a_program_that_asks_for_json_gets_the_models_too(house: House) -> None:
-    document: Any = json.loads(ask(house, "Accept: application/json").body)
-
-    assert document["status"] == "alive" and document["links"]["description"] == "/api-description"
-    first, second = document["models"]
-    assert (first["name"], first["version"], first["state"]) == ("m", "1.0", "ready")
-    assert first["links"] == {"predict": "/predictions/m", "ready": "/ready/m"}
-    assert second["links"]["predict"] == "/predictions/m/2.0"
-
-
 def test_each_link_leads_somewhere(house: House) -> None:
     document: Any = json.loads(ask(house, "Accept: application/json").body)
     links = [*document["links"].values(), *(each["links"]["ready"] for each in document["models"])]

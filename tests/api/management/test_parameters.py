@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.api.management.commands import Parameters
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.http.messages import Request, json_body
 

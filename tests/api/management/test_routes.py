@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.house import House
+from tests.api.house import House, said, sentence
 from tsctl.daemon.api.management.describe import describe
 from tsctl.handlers.wire import Loaded
 
@@ -57,18 +57,6 @@ async def test_a_page_has_at_most_a_hundred(house: House) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "target"), [("OPTIONS", "/"), ("GET", "/api-description"), ("OPTIONS", "/api-description")]
-)
-def test_the_api_describes_itself(house: House, method: str, target: str) -> None:
-    house.manage_alone()
-
-    status, document = tell(house, method, target)
-
-    assert (status, document["openapi"]) == (200, "3.0.1")
-    assert {"/models", "/models/{model_name}/{model_version}/set-default"} <= set(document["paths"])
-
-
-@pytest.mark.parametrize(
     ("method", "target", "status"),
     [
         ("GET", "/models/m", 200),
@@ -112,3 +100,30 @@ def test_a_command_for_a_model_that_could_not_be_registered_is_told_why(house: H
     assert (status, document["message"]) == (
         503, 'Model "m" could not be loaded at the start: the archive is broken',
     )  # fmt: skip
+
+
+async def test_what_was_begun_goes_on_when_its_client_leaves(house: House) -> None:
+    house.put("m")
+    house.engine.load_time = 5.0
+
+    peer = house.send("POST", "/models?url=m&initial_workers=1", b"", "Accept: application/x-ndjson")
+    await house.until(lambda: b'"stage": "loading"' in peer.transport.written)
+    peer.leave()
+    house.clock.advance(5.0)
+    await asyncio.sleep(0)
+
+    assert house.registry.find("m").pool.ready == 1
+
+
+async def test_who_registered_is_told_of_workers_that_another_has_asked_for(house: House) -> None:
+    house.put("m")
+    house.engine.load_time = 1.0
+
+    first = house.send("POST", "/models?url=m&initial_workers=1")
+    await house.until(lambda: house.engine.workers)
+    house.engine.load_time = 5.0
+    await house.ask("PUT", "/models/m?min_worker=2")
+    house.clock.advance(1.0)
+    await house.until(lambda: first.answers)
+
+    assert said((first.statuses[0], json.loads(first.bodies[0]))) == sentence("Workers scaling in progress...", 206)

@@ -10,7 +10,7 @@ from tsctl.daemon.api.management.upgrade import upgrade_route
 from tsctl.daemon.core.errors import UpgradeFailed
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.router import Router
-from tsctl.daemon.models.archives.directories import Progress
+from tsctl.daemon.models.archives.opening import Progress
 
 
 def upgraded(target: str, method: str = "POST", failure: Exception | None = None) -> tuple[list[dict[str, Any]], int]:

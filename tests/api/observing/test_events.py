@@ -1,13 +1,12 @@
 """The control socket shows the events, as a document and as a stream that a slow client cannot make grow."""
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.api.house import House, error
+from tests.api.house import House
 from tests.http.peer import Peer
 from tsctl.daemon.api.observing.events import HEARTBEAT, MOST_STREAMS, MOST_UNREAD
 
@@ -24,67 +23,6 @@ def house(tmp_path: Path) -> House:
     events.add("scaled", "three", model="m", version="2.0")
     events.add("requests-refused", "four", model="other", version="1.0")
     return house
-
-
-def ask(house: House, query: str = "") -> tuple[int, Any]:
-    return asyncio.run(house.tell("GET", f"/tsctl/events{query}"))
-
-
-def texts(told: tuple[int, Any]) -> list[str]:
-    return [event["text"] for event in told[1]["events"]]
-
-
-def test_an_event_has_all_its_fields(house: House) -> None:
-    status, document = ask(house, "?after=1&limit=1")
-
-    (event,) = document["events"]
-    assert status == 200 and document["last"] == 2
-    assert event.pop("time") > 1e9
-    assert event == {
-        "sequence": 2, "level": "error", "kind": "worker-exited", "model": "m", "version": "1.0", "worker": 7,
-        "requests": ["a"], "text": "two",
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("query", "expected", "last"),
-    [
-        pytest.param("", ["one", "two", "three", "four"], 4, id="all, the oldest first"),
-        pytest.param("?model=m", ["two", "three"], 4, id="of a model"),
-        pytest.param("?model=m/2.0", ["three"], 4, id="of a version"),
-        pytest.param("?level=warning", ["two", "four"], 4, id="of a level or a higher one"),
-        pytest.param("?limit=2", ["three", "four"], 4, id="the last ones"),
-        pytest.param("?limit=0", [], 4, id="none, for the number to begin with"),
-        pytest.param("?after=2", ["three", "four"], 4, id="those behind a number"),
-        pytest.param("?after=1&limit=2", ["two", "three"], 3, id="the first ones behind a number, to go on from"),
-        pytest.param("?after=4", [], 4, id="nothing new"),
-        pytest.param("?since=99999999999.5", [], 4, id="from a time on"),
-    ],
-)
-def test_events_are_chosen(house: House, query: str, expected: list[str], last: int) -> None:
-    told = ask(house, query)
-
-    assert (told[0], texts(told), told[1]["last"]) == (200, expected, last)
-
-
-@pytest.mark.parametrize(
-    ("query", "message"),
-    [
-        ("?level=loud", "level is 'loud'; expected info, warning, error."),
-        ("?since=yesterday", "since is 'yesterday'; expected seconds since the epoch."),
-        ("?since=nan", "since is 'nan'; expected seconds since the epoch."),
-        ("?after=-1", "after is '-1'; expected a whole number of at least 0."),
-    ],
-)
-def test_a_wrong_parameter_is_named(house: House, query: str, message: str) -> None:
-    assert ask(house, query) == error(400, "BadRequestException", message)
-
-
-def test_only_get_is_allowed_and_only_on_the_control_socket(house: House, tmp_path: Path) -> None:
-    assert asyncio.run(house.tell("POST", "/tsctl/events"))[0] == 405
-    (tmp_path / "remote").mkdir()
-    remote = House(tmp_path / "remote", own=False)
-    assert asyncio.run(remote.tell("GET", "/tsctl/events"))[0] == 404
 
 
 def follow(house: House, query: str = "", *headers: str) -> Peer:
@@ -166,14 +104,3 @@ def test_streams_end_with_the_daemon_and_later_ones_end_at_once(house: House) ->
     assert peer.answers[0].status == 200 and b"four" in peer.answers[0].body
     assert b"four" in follow(house).answers[0].body
     assert house.registrar.events.listeners == {}
-
-
-def test_the_describe_document_has_the_last_events_of_its_version(house: House) -> None:
-    async def registered() -> Any:
-        await house.serve("m")
-        return (await house.tell("GET", "/models/m"))[1][0]["tsctl"]["events"]
-
-    events = asyncio.run(registered())
-
-    assert [event["kind"] for event in events] == ["worker-exited", "registered", "model-ready"]
-    assert all(event["time"] > 1e9 for event in events)

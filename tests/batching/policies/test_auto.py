@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tsctl.daemon.batching.policies.auto import Auto
-from tsctl.daemon.batching.policies.collector import Facts, Send, Wait
+from tsctl.daemon.batching.policies.collector import Facts, Send, Wait, latest
 from tsctl.daemon.batching.traffic.callers import Survival
 from tsctl.daemon.batching.traffic.traffic import Traffic
 from tsctl.daemon.core.job import Batch, Caller, Job
@@ -163,6 +163,24 @@ def test_the_last_of_them_is_waited_for_as_well_and_for_no_longer_than_was_decid
     assert bench.decide() == first
 
 
+@pytest.mark.parametrize("ends", ["sent", "left"])
+def test_but_not_once_those_who_waited_were_sent_or_have_left(ends: str, bench: AutoUnderTraffic) -> None:
+    bench.learn()
+    callers = [Caller() for _ in range(4)]
+    bench.loop(callers)
+    bench.arrive(*callers[:3], at=bench.now + 0.0003)
+    first = bench.decide()
+    assert isinstance(first, Wait)
+
+    if ends == "sent":
+        assert bench.decide(stopping=True) == Send(3, "stopping")
+    else:
+        bench.collector.drained()
+
+    bench.now = first.until - 0.0001
+    assert bench.decide() != first
+
+
 @pytest.mark.parametrize(("saved", "waits"), [(0.0078, True), (0.0072, False)])
 def test_a_client_is_waited_for_if_its_mean_time_is_less_than_joining_saves(
     saved: float, waits: bool, bench: AutoUnderTraffic
@@ -278,6 +296,14 @@ def test_what_ends_a_hold(facts: dict[str, Any], reason: str, bench: AutoUnderTr
     assert bench.decide(**facts) == Send(2, reason)
 
 
+def test_a_deadline_ends_a_hold_at_the_latest_moment_that_meets_it(bench: AutoUnderTraffic) -> None:
+    bench.learn(a=0.016)
+    bench.arrive(Caller(), Caller())
+    bench.now = latest(Facts(2, 1, deadline=100.05), bench.traffic.times)
+
+    assert bench.decide(deadline=100.05) == Send(2, "deadline")
+
+
 def test_no_delay_is_no_wait() -> None:
     bench = AutoUnderTraffic(max_delay=0.0)
     bench.arrive(Caller(), Caller())
@@ -343,6 +369,12 @@ def test_clients_that_are_all_here_are_cut_over_the_workers() -> None:
     bench, _ = of_several(workers_share_cores=False)
 
     assert bench.decide(idle=2) == Send(8, "split", over=2)
+
+
+def test_of_those_whose_hold_ends_a_share_goes_to_a_worker_and_the_next_one_stays_for_the_others() -> None:
+    bench, _ = of_several(workers_share_cores=False)
+
+    assert bench.decide(idle=2, waiting=5, held=bench.now - DELAY) == Send(4, "split")
 
 
 def test_an_odd_number_of_clients_is_cut_as_well() -> None:

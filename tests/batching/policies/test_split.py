@@ -8,16 +8,16 @@ from tsctl.daemon.batching.traffic.times import BatchTimes, Together
 A, C = 0.050, 0.010
 
 
-def together(cores: int, workers: int = 4) -> Together:
+def together(cores: int, workers: int = 4, slower: float = 1.0) -> Together:
     """Everything is known of workers on so many cores."""
     times = BatchTimes()
     for size in (1, 8, 1, 8):
-        times.add(size, A + C * size)
+        times.add(size, slower * (A + C * size))
     known = Together(times)
     for _ in range(30):
         for busy in range(1, workers + 1):
             for size in range(1, 9):
-                known.add(busy, size, (A + C * size) * max(1.0, busy / cores))
+                known.add(busy, size, slower * (A + C * size) * max(1.0, busy / cores))
     return known
 
 
@@ -37,6 +37,10 @@ def test_clients_that_come_again_are_cut_where_most_are_answered(
     cores: int, jobs: int, workers: int, parts: int
 ) -> None:
     assert best_parts(together(cores), jobs, workers, 8) == parts
+
+
+def test_batches_that_take_minutes_are_cut_as_well() -> None:
+    assert best_parts(together(4, slower=1000.0), 8, 4, 8) == 4
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,12 @@ def test_sequences_rise_and_tell_what_is_new() -> None:
     assert log.after(log.last) == []
 
 
+def test_sequences_rise_from_one_log_of_a_version_to_the_next() -> None:
+    bench = StubVersion(policy="greedy")
+
+    assert bench.dispatcher.log.last == int(bench.clock.now() * 1e6), "none had a batch for each microsecond"
+
+
 def test_a_sequence_of_another_log_finds_everything() -> None:
     bench = StubVersion(policy="greedy")
     bench.send("a")

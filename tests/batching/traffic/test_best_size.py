@@ -20,15 +20,16 @@ class Workers:
         curve: seconds of a batch of so many requests.
         waiting: requests, whenever a batch is made.
         noise: each batch takes so much longer or shorter, at most.
+        first: the first limit; 0 for `most`.
     """
 
-    def __init__(self, curve: Curve, most: int, waiting: int = 100, noise: float = 0.05) -> None:
-        self.best = BestSize(most, BatchTimes())
+    def __init__(self, curve: Curve, most: int, waiting: int = 100, noise: float = 0.05, first: int = 0) -> None:
+        self.best = BestSize(most, BatchTimes(), first)
         self.curve, self.waiting, self.noise = curve, waiting, noise
         self.chance = random.Random(1)
         self.sent: Counter[int] = Counter()
         self.seconds = 0.0
-        self.sizes = [most]
+        self.sizes = [self.best.size]
 
     def run(self, batches: int) -> int:
         """Run so many batches; return the size of most of the last tenth."""
@@ -70,6 +71,47 @@ def test_the_size_with_the_best_rate_is_found(name: str, noise: float) -> None:
 
     rate, optimum = found / curve(found), max(size / curve(size) for size in best)
     assert found in best or (noise and rate > 0.93 * optimum), workers.best
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_a_first_limit_leads_to_the_same_size(name: str) -> None:
+    curve, most, best = CURVES[name]
+    workers = Workers(curve, most, first=8)
+
+    assert workers.run(LONG) in best, workers.best
+
+
+@pytest.mark.parametrize(
+    ("curve", "sizes"),
+    [
+        pytest.param(lambda n: 0.02 + 0.004 * n, [8, 16, 32], id="doubled while that pays"),
+        pytest.param(lambda n: 0.001 + 0.02 * n, [8, 16, 8], id="back where it does not"),
+        pytest.param(lambda n: 0.01 + 0.0004 * n * max(n, 16), [8, 16, 32, 16], id="also from the batch size"),
+    ],
+)
+def test_a_first_limit_is_doubled_while_batches_of_twice_as_many_are_cheaper(curve: Curve, sizes: list[int]) -> None:
+    workers = Workers(curve, 32, first=8, noise=0.0)
+
+    workers.run(24)
+
+    assert workers.sizes == sizes, workers.best
+
+
+def test_a_first_limit_waits_for_batches_that_reach_it() -> None:
+    workers = Workers(lambda n: 0.02 + 0.004 * n, 32, waiting=7, first=8)
+
+    workers.run(LONG)
+
+    assert workers.best.size == 8
+
+
+def test_batches_that_reach_a_first_limit_once_in_a_long_while_raise_nothing() -> None:
+    workers = Workers(lambda n: 0.02 + 0.004 * n, 32, waiting=4, first=8)
+    for _ in range(6):
+        workers.run(8000)
+        workers.best.returned(8, 0.052)
+
+    assert workers.best.size == 8
 
 
 def test_what_is_best_stays_while_the_machine_changes_its_speed() -> None:

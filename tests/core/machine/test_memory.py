@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from tsctl.daemon.core.machine.memory import memory_of
+from tsctl.daemon.core.machine.processes import memory_of
 
 MIB = 2**20
 

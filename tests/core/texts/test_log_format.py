@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tsctl.daemon.core import logs
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.core.texts.log_format import (
+from tsctl.daemon.core.logs import (
     DaemonFormat,
     JournalFormat,
     OutputFormat,

@@ -3,14 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.api.house import House
-from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.core.job import Reply
 from tsctl.daemon.extensions.cache import limits_of
 from tsctl.daemon.extensions.cache.answers import cache_of
-from tsctl.daemon.models.registrar import Registration
 from tsctl.extensions.cache import COMMAND_LINE
 
 CONFIG = "cache: {seconds: 60, bytes: 1MiB}"
@@ -29,39 +25,18 @@ async def test_a_version_without_the_setting_has_none_and_nobody_watches_its_req
     assert model.watchers == ()
 
 
-async def test_an_explanation_is_another_request(house: House) -> None:
-    await house.serve("m", config=CONFIG)
-    await ask(house)
-
-    await house.ask("POST", "/explanations/m", b"x")
-
-    assert len(jobs_of(house)) == 2
-
-
 async def test_a_version_with_sequences_has_none_since_its_answers_depend_on_them(tmp_path: Path) -> None:
     model = await House(tmp_path).serve("m", config=f"{CONFIG}\nsequenceBatching: true")
 
     assert cache_of(model) is None
 
 
-async def test_hits_are_described_and_measured(house: House) -> None:
-    model = await house.serve("m", config=CONFIG)
-    for body in (b"x", b"x", b"y"):
-        await ask(house, body)
+def test_describe_tells_how_many_requests_were_hits() -> None:
+    document = {"seconds": 60.0, "bytes": 2**20, "answers": 2, "bytesKept": 512, "hits": 1, "shared": 0, "misses": 2}
 
-    _, (document,) = await house.tell("GET", "/models/m")
-    metrics = (await house.ask("GET", "/metrics")).body.decode()
-
-    kept = cache_of(model)
-    assert kept is not None
-    assert document["tsctl"]["cache"] == {
-        "seconds": 60.0, "bytes": 1048576, "answers": 2, "bytesKept": kept.bytes, "hits": 1, "shared": 0, "misses": 2,
-    }  # fmt: skip
-    assert 'tsctl_cache_hits_total{model="m",version="1.0"} 1.0' in metrics
-    assert 'tsctl_cache_misses_total{model="m",version="1.0"} 2.0' in metrics
-    ((title, text),) = COMMAND_LINE.described(document["tsctl"], 0.0)
-    assert title == "cache"
-    assert text.startswith("2 answers for 60 s, ") and text.endswith("33% of 3 requests")
+    assert [*COMMAND_LINE.described({"cache": document}, 0.0)] == [
+        ("cache", "2 answers for 60 s, 512 B of 1.0 MiB, 33% of 3 requests"),
+    ]
 
 
 async def test_answers_that_leave_before_their_time_are_an_event(tmp_path: Path) -> None:
@@ -76,24 +51,6 @@ async def test_answers_that_leave_before_their_time_are_an_event(tmp_path: Path)
     assert (event.model, event.version) == ("m", "1.0")
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "60", "{seconds: 60}", "{seconds: 0, bytes: 1}", "{seconds: 1, bytes: many}", "{seconds: true, bytes: 1}",
-        "{seconds: 1, bytes: 1, more: 1}",
-    ],
-)  # fmt: skip
-async def test_a_setting_that_is_no_cache_is_refused_with_what_is_one(house: House, value: str) -> None:
-    house.put("m", config=f"cache: {value}")
-
-    with pytest.raises(InvalidModel, match="seconds: 60, bytes: 64MiB"):
-        await house.registrar.register(Registration(url="m"))
-
-
 def test_bytes_may_have_a_unit() -> None:
     assert limits_of({"seconds": 1.5, "bytes": "2MiB"}) == (1.5, 2 * 1024**2)
     assert limits_of({"seconds": 60, "bytes": 100}) == (60.0, 100)
-
-
-def jobs_of(house: House) -> list[Any]:
-    return [job for worker in house.engine.workers for batch in worker.batches for job in batch.jobs]

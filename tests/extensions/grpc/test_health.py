@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.extensions.grpc.client import HEALTH, INFERENCE, GrpcHouse, grpc_house
+from tests.extensions.grpc.client import HEALTH, grpc_house
 from tests.extensions.grpc.test_predictions import failure, until
 from tsctl.daemon.extensions.grpc import health
 from tsctl.daemon.extensions.grpc.protos.messages import message_class
@@ -12,37 +12,6 @@ from tsctl.daemon.extensions.grpc.protos.messages import message_class
 pytestmark = pytest.mark.slow  # a real server and client
 
 SERVING, NOT_SERVING, UNKNOWN = 1, 2, 3
-
-
-async def check(made: GrpcHouse, name: str) -> int:
-    asked = message_class("grpc.health.v1.HealthCheckRequest")(service=name)
-    status: int = (await made.settled(made.call("Check", asked, HEALTH))).status
-    return status
-
-
-async def test_the_daemon_serves_when_its_models_are_ready(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path, tokens=("secret",)) as made:  # probes send no token
-        made.house.started = False
-        before = await check(made, "")
-        made.house.started = True
-
-        assert (before, await check(made, ""), await check(made, INFERENCE)) == (NOT_SERVING, SERVING, SERVING)
-
-
-async def test_a_model_without_workers_does_not_serve(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path) as made:
-        await made.house.serve("ready", "2.0")
-        await made.house.serve("idle", workers=0)
-
-        names = ("ready", "ready/2.0", "idle", "")
-        assert [await check(made, name) for name in names] == [SERVING, SERVING, NOT_SERVING, NOT_SERVING]
-
-
-async def test_an_unknown_service_is_not_found(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path) as made:
-        for name in ("m", "m/1.0"):
-            with pytest.raises(made.grpc.aio.AioRpcError, match="NOT_FOUND"):
-                await check(made, name)
 
 
 async def test_a_watcher_sees_each_change_and_the_end(tmp_path: Path) -> None:
@@ -70,17 +39,6 @@ async def test_a_watcher_of_an_unknown_service_waits_for_it(tmp_path: Path) -> N
         seen = UNKNOWN
         while seen != SERVING:
             seen = (await made.settled(call.read())).status
-
-
-async def test_the_list_names_the_daemon_and_each_model(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path) as made:
-        await made.house.serve("m")
-
-        answer = await made.settled(made.call("List", None, HEALTH))
-
-        assert {name: each.status for name, each in answer.statuses.items()} == {
-            "": SERVING, INFERENCE: SERVING, "m": SERVING,
-        }  # fmt: skip
 
 
 async def test_so_many_calls_watch_on_one_connection_and_a_place_is_free_when_one_leaves(

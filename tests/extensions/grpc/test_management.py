@@ -20,7 +20,7 @@ from tsctl.daemon.extensions.grpc.protos.messages import message_class
 from tsctl.daemon.extensions.grpc.server import methods_of
 from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
-from tsctl.daemon.http.router import join
+from tsctl.daemon.http.router import join, resolved
 from tsctl.daemon.server.extensions import EXTENSIONS
 
 pytestmark = pytest.mark.slow  # a real server and client
@@ -35,6 +35,7 @@ async def managed(root: Path) -> AsyncIterator[GrpcHouse]:
             management_routes(house.registry, house.registrar, None, local_paths=False),
             *(each.routes(Audience.MANAGERS) for each in house.services),
         )
+        routes = resolved(routes)
         methods = methods_of(ManagementService(routes))
         models = AwaitedModels(house.registry, 2, ReceiveBudget())
         methods |= methods_of(RepositoryService(OIP, house.registry, lambda: True, models, made.arrivals, routes))
@@ -42,69 +43,14 @@ async def managed(root: Path) -> AsyncIterator[GrpcHouse]:
         yield made
 
 
-async def ask(made: GrpcHouse, name: str, **fields: Any) -> str:
-    request = message_class(f"org.pytorch.serve.grpc.management.{name}Request")(**fields)
-    answer: str = (await made.settled(made.call(name, request, SERVICE))).msg
-    return answer
-
-
-async def code_of(made: GrpcHouse, name: str, **fields: Any) -> tuple[str, str]:
-    with pytest.raises(grpc.aio.AioRpcError) as raised:
-        await ask(made, name, **fields)
-    return raised.value.code().name, raised.value.details()
-
-
-async def test_a_model_is_described_and_listed_as_over_http(tmp_path: Path) -> None:
+async def test_a_model_is_described_as_over_http(tmp_path: Path) -> None:
     async with managed(tmp_path) as made:
         await made.house.serve("m")
+        request = message_class("org.pytorch.serve.grpc.management.DescribeModelRequest")(model_name="m")
 
-        described = json.loads(await ask(made, "DescribeModel", model_name="m"))
-        listed = json.loads(await ask(made, "ListModels"))
+        described = json.loads((await made.settled(made.call("DescribeModel", request, SERVICE))).msg)
 
         assert [each["modelName"] for each in described] == ["m"]
-        assert [each["modelName"] for each in listed["models"]] == ["m"]
-        assert json.loads(await ask(made, "ListModels", limit=1))["nextPageToken"] == "1"
-
-
-async def test_workers_are_scaled_and_0_is_1(tmp_path: Path) -> None:
-    async with managed(tmp_path) as made:
-        model = await made.house.serve("m")
-
-        assert await ask(made, "ScaleWorker", model_name="m", min_worker=3) == "Processing worker updates..."
-        assert model.pool.wanted == 3
-        said = await ask(made, "ScaleWorker", model_name="m", model_version="1.0", synchronous=True)
-        assert said == "Workers scaled to 1 for model: m, version: 1.0"
-        assert model.pool.wanted == 1
-
-
-async def test_a_default_is_set_and_a_model_unregistered(tmp_path: Path) -> None:
-    async with managed(tmp_path) as made:
-        await made.house.serve("m")
-        await made.house.serve("m", version="2.0")
-
-        said = await ask(made, "SetDefault", model_name="m", model_version="2.0")
-        assert said == 'Default version successfully updated for model "m" to "2.0"'
-        assert await ask(made, "UnregisterModel", model_name="m", model_version="1.0") == 'Model "m" unregistered'
-        assert [model.version for model in made.house.registry.versions("m")] == ["2.0"]
-
-
-async def test_an_error_has_its_code_and_its_sentence(tmp_path: Path) -> None:
-    async with managed(tmp_path) as made:
-        await made.house.serve("m")
-
-        assert await code_of(made, "DescribeModel", model_name="none") == ("NOT_FOUND", "Model not found: none")
-        assert (await code_of(made, "DescribeModel", model_name="m", model_version="9"))[0] == "NOT_FOUND"
-        assert await code_of(made, "RegisterModel") == ("INVALID_ARGUMENT", "Parameter url is required.")
-        assert (await code_of(made, "RegisterModel", url="none.mar"))[0] == "NOT_FOUND"
-        code, sentence = await code_of(made, "ScaleWorker", model_name="m", min_worker=3, max_worker=2)
-        assert (code, sentence) == ("INVALID_ARGUMENT", "max_worker cannot be less than min_worker.")
-
-
-async def test_a_name_is_no_path(tmp_path: Path) -> None:
-    async with managed(tmp_path) as made:
-        await made.house.serve("m")
-
-        assert (await code_of(made, "DescribeModel", model_name="m/1.0?x"))[0] == "NOT_FOUND"
 
 
 @pytest.mark.skipif(not any(each.name == "oip" for each in EXTENSIONS), reason="its routes are those over HTTP")
@@ -130,18 +76,6 @@ async def test_a_call_without_its_route_over_http_is_not_found() -> None:
 
     with pytest.raises(ResourceNotFound):
         await relay({}, "POST", ["v2", "repository", "index"], {}, head)
-
-
-async def test_at_an_address_of_predictions_the_repository_is_refused(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path) as made:
-        await made.house.serve("m")
-        request = message_class("inference.RepositoryModelUnloadRequest")(model_name="m")
-
-        with pytest.raises(grpc.aio.AioRpcError) as raised:
-            await made.settled(made.call("RepositoryModelUnload", request, OIP))
-
-        assert raised.value.code().name == "PERMISSION_DENIED"
-        assert "--grpc-management-address" in raised.value.details()
 
 
 async def test_a_configuration_to_load_a_model_with_is_refused_as_over_http(tmp_path: Path) -> None:

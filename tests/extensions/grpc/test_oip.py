@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from tests.extensions.grpc.client import GrpcHouse, grpc_house, jobs_of
-from tests.extensions.grpc.test_predictions import failure
 from tests.handlers.tensors.test_arrays import VALUES
 from tsctl.daemon.api.tensors.elements import pack
 from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.core.arena import COPIED_AT_ONCE, Arena, Lease
 from tsctl.daemon.core.errors import BadRequest
-from tsctl.daemon.core.job import Param, Piece, Reply
+from tsctl.daemon.core.job import Piece, Reply
 from tsctl.daemon.core.places import pages
 from tsctl.daemon.extensions.grpc.oip import SERVICES
 from tsctl.daemon.extensions.grpc.protos import messages
@@ -52,68 +51,6 @@ def answer_of(datatype: str, shape: list[int], data: bytes) -> Reply:
     output = {"name": "o", "datatype": datatype, "shape": shape, "parameters": {"binary_data_size": len(data)}}
     head = json.dumps({"model_name": "m", "outputs": [output]}).encode()
     return Reply(200, head + data, headers=[("Inference-Header-Content-Length", str(len(head)))])
-
-
-async def ask(made: GrpcHouse, word: str, **fields: Any) -> Any:
-    return await made.settled(made.call(word, message(word, **fields), OIP))
-
-
-@pytest.mark.parametrize("service", SERVICES)
-async def test_both_names_of_the_service_answer(tmp_path: Path, service: str) -> None:
-    async with grpc_house(tmp_path) as made:
-        package = service.rpartition(".")[0]
-        request = message_class(f"{package}.ServerLiveRequest")()
-
-        assert (await made.settled(made.call("ServerLive", request, service))).live
-
-
-async def test_a_models_configuration_and_statistics_are_those_of_triton(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path) as made:
-        await made.house.serve("m", config=DECLARED)
-        made.house.engine.answer = lambda job: answer_of("INT32", [2], bytes(8))
-        await made.settled(made.call("ModelInfer", infer(raw=bytes(8)), OIP))
-
-        config = (await ask(made, "ModelConfig", name="m")).config
-        assert (config.name, config.platform, config.max_batch_size) == ("m", "pytorch_eager", 0)
-        assert [(each.name, each.data_type, list(each.dims)) for each in config.input] == [("a", 8, [-1])]  # TYPE_INT32
-        assert [(each.name, each.data_type, list(each.dims)) for each in config.output] == [("o", 8, [-1])]
-        for fields in ({}, {"name": "m"}, {"name": "m", "version": "1.0"}):
-            (found,) = (await ask(made, "ModelStatistics", **fields)).model_stats
-            assert (found.name, found.version, found.inference_count) == ("m", "1.0", 1)
-            counted = found.inference_stats
-            assert (counted.success.count, counted.fail.count) == (1, 0)
-            # perf_analyzer ends where these differ.
-            assert counted.compute_input.count == counted.compute_infer.count == counted.compute_output.count
-        assert (await failure(made, made.call("ModelConfig", message("ModelConfig", name="n"), OIP)))[0] == "NOT_FOUND"
-
-
-async def test_readiness_and_metadata_are_those_of_http(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path) as made:
-        await made.house.serve("m", config=DECLARED)
-        await made.house.serve("idle", workers=0)
-
-        assert not (await ask(made, "ServerReady")).ready
-        assert (await ask(made, "ModelReady", name="m")).ready
-        assert not (await ask(made, "ModelReady", name="idle", version="1.0")).ready
-        assert (await ask(made, "ServerMetadata")).name == "tsctl"
-        told = await ask(made, "ModelMetadata", name="m")
-        assert (told.name, list(told.versions), told.platform) == ("m", ["1.0"], "pytorch_eager")
-        assert [(each.name, each.datatype, list(each.shape)) for each in told.inputs] == [("a", "INT32", [-1])]
-        assert [each.name for each in told.outputs] == ["o"]
-
-
-async def test_typed_contents_are_answered_with_typed_contents(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path) as made:
-        await made.house.serve("m", config=DECLARED)
-        made.house.engine.answer = lambda job: answer_of("INT32", [1], struct.pack("<i", -5))
-
-        told = await made.settled(made.call("ModelInfer", infer(int_contents=[1, -1]), OIP))
-
-        (job,) = jobs_of(made)
-        assert list(job.params) == [Param("a", "", struct.pack("<2i", 1, -1))]
-        assert job.infer is not None
-        assert (told.model_name, told.model_version, told.id) == ("m", "1.0", "7")
-        assert (list(told.outputs[0].contents.int_contents), list(told.raw_output_contents)) == ([-5], [])
 
 
 @pytest.mark.parametrize(
@@ -200,77 +137,6 @@ async def test_raw_contents_of_every_datatype_go_and_come_unchanged(tmp_path: Pa
         assert list(told.raw_output_contents) == [data]
 
 
-async def test_a_model_that_declares_nothing_gets_json_and_answers_with_it(tmp_path: Path) -> None:
-    output = {"name": "o", "datatype": "BYTES", "shape": [1], "data": ["é"]}
-    async with grpc_house(tmp_path) as made:
-        await made.house.serve("m")
-        made.house.engine.answer = lambda job: Reply(200, json.dumps({"outputs": [output]}).encode())
-
-        told = await made.settled(made.call("ModelInfer", infer("BYTES", (1,), bytes_contents=[b"x"]), OIP))
-
-        assert list(told.outputs[0].contents.bytes_contents) == ["é".encode()]
-        (job,) = jobs_of(made)
-        assert [bytes(each.value) for each in job.params[1:]] == [b"\x01\0\0\0x"]
-
-
-async def test_an_answer_that_is_none_of_the_protocol_is_an_error(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path) as made:
-        await made.house.serve("m")
-        made.house.engine.answer = lambda job: Reply(200, b"[1]")
-
-        code, details = await failure(made, made.call("ModelInfer", infer(int_contents=[1, 2]), OIP))
-
-        assert code == "INTERNAL"
-        assert "does not follow the Open Inference Protocol" in details
-
-
-@pytest.mark.parametrize(
-    ("request_", "reason"),
-    [
-        pytest.param(infer(int_contents=[1]), "1 elements in int_contents for input a", id="too few"),
-        pytest.param(infer(raw=b"123"), "3 bytes for input a; its shape [2] of INT32 needs 8", id="too few bytes"),
-        pytest.param(infer("UINT8", uint_contents=[1, 300]), "out of the range", id="300 as UINT8"),
-        pytest.param(infer("FP16", fp32_contents=[1, 2]), "send them in raw_input_contents", id="FP16 typed"),
-        pytest.param(infer("int32", raw=b"1234"), "Unknown datatype: int32", id="numpy's word"),
-        pytest.param(infer(raw=bytes(8), int_contents=[1, 2]), "both contents and raw_input_contents", id="both"),
-        pytest.param(infer(shape=(-2,), raw=b""), "expected dimensions of at least 0", id="a negative dimension"),
-        pytest.param(infer(shape=(2**40, 2**40), raw=b""), "0 bytes for input a", id="a lying shape"),
-        pytest.param(infer("INT64", raw=bytes(16)), "the model takes INT32", id="not as declared"),
-        pytest.param(message("ModelInfer", model_name="m"), "Input a is missing", id="no input"),
-        pytest.param(
-            message("ModelInfer", model_name="m", inputs=[{"name": "a"}], raw_input_contents=[b"", b""]),
-            "raw_input_contents has 2 values for 1 inputs", id="more raw contents than inputs",
-        ),
-        pytest.param(
-            message("ModelInfer", model_name="m", inputs=[{"name": "a"}, {"name": "a"}]), "given twice", id="twice"
-        ),
-        pytest.param(message("ModelInfer", model_name="m", inputs=[{}]), "expected 1 to 1000", id="no name"),
-        pytest.param(
-            message("ModelInfer", model_name="m", parameters={"k": {"double_param": float("nan")}}), "finite", id="NaN"
-        ),
-    ],
-)  # fmt: skip
-async def test_a_malformed_request_disturbs_no_worker(tmp_path: Path, request_: Any, reason: str) -> None:
-    async with grpc_house(tmp_path) as made:
-        await made.house.serve("m", config=DECLARED)
-
-        code, details = await failure(made, made.call("ModelInfer", request_, OIP))
-
-        assert code == "INVALID_ARGUMENT"
-        assert reason in details
-        assert jobs_of(made) == []
-
-
-async def test_an_unknown_model_is_not_found(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path) as made:
-        assert not (await ask(made, "ModelReady", name="no")).ready
-        for word, fields in (("ModelMetadata", {"name": "no"}), ("ModelInfer", {"model_name": "no"})):
-            assert await failure(made, made.call(word, message(word, **fields), OIP)) == (
-                "NOT_FOUND",
-                "Model not found: no",
-            )
-
-
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_the_parameters_of_a_sequence_are_its_headers(tmp_path: Path, streamed: bool) -> None:
     async with grpc_house(tmp_path) as made:
@@ -297,27 +163,6 @@ async def test_the_parameters_of_a_sequence_are_its_headers(tmp_path: Path, stre
             SequenceMark("7", start=False, end=False, made=False),
             SequenceMark("7", start=False, end=True, made=False),
         ]
-
-
-async def test_what_is_not_served_is_refused_by_its_name_as_over_http(tmp_path: Path) -> None:
-    region, classes = {"shared_memory_region": {"string_param": "r"}}, {"classification": {"int64_param": 3}}
-    tensor: dict[str, Any] = {"name": "a", "datatype": "INT32", "shape": (2,)}
-    cases: dict[str, dict[str, Any]] = {
-        "Input a has the parameter `shared_memory_region`": {"inputs": [tensor | {"parameters": region}]},
-        "Output o has the parameter `shared_memory_region`": {"outputs": [{"name": "o", "parameters": region}]},
-        "Output o has the parameter `classification`": {"outputs": [{"name": "o", "parameters": classes}]},
-        "The parameter `timeout` of the request is 9": {"parameters": {"timeout": {"int64_param": 9}}},
-    }
-    async with grpc_house(tmp_path) as made:
-        await made.house.serve("m", config=DECLARED)
-
-        for sentence, fields in cases.items():
-            request = infer(int_contents=[1, -1])
-            if "inputs" in fields:
-                del request.inputs[:]
-            request.MergeFrom(message("ModelInfer", **fields))
-            code, told = await failure(made, made.call("ModelInfer", request, OIP))
-            assert (code, told[: len(sentence)]) == ("INVALID_ARGUMENT", sentence)
 
 
 async def finals(made: GrpcHouse, *, empty: bool = False, pieces: list[bytes]) -> list[tuple[bool, int]]:
@@ -357,35 +202,3 @@ async def test_a_stream_says_which_answer_is_the_last(
 ) -> None:
     async with grpc_house(tmp_path) as made:
         assert await finals(made, empty=empty, pieces=pieces) == expected
-
-
-async def test_a_generator_is_decoupled_and_no_whole_call_runs_it(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path) as made:
-        model = await made.house.serve("m")
-        assert not (await ask(made, "ModelConfig", name="m")).config.model_transaction_policy.decoupled
-        model.learn(Declared([Input("text", "text")], batches=False, streams=True), ())
-
-        assert (await ask(made, "ModelConfig", name="m")).config.model_transaction_policy.decoupled
-        tensor = {"name": "text", "datatype": "BYTES", "shape": [1], "contents": {"bytes_contents": [b"a"]}}
-        asked = message("ModelInfer", model_name="m", inputs=[tensor])
-        code, reason = await failure(made, made.call("ModelInfer", asked, OIP))
-        assert (code, "ModelStreamInfer" in reason) == ("UNIMPLEMENTED", True)
-        assert not made.house.engine.workers[0].batches
-
-
-@pytest.mark.parametrize("service", SERVICES)
-@pytest.mark.parametrize(
-    ("call", "named"),
-    [
-        ("SystemSharedMemoryRegister", "shared memory: send tensors in the request"),
-        ("CudaSharedMemoryStatus", "shared memory of GPUs"),
-        ("TraceSetting", "Triton's trace settings"),
-        ("LogSettings", "Triton's settings of its log"),
-    ],
-)
-async def test_what_triton_has_beside_is_refused_by_name(tmp_path: Path, service: str, call: str, named: str) -> None:
-    async with grpc_house(tmp_path) as made:
-        code, reason = await failure(made, made.channel.unary_unary(f"/{service}/{call}")(b""))
-
-        assert (code, reason.startswith(f"tsctl does not serve {named}")) == ("UNIMPLEMENTED", True)
-        assert (await failure(made, made.channel.unary_unary(f"/{service}/Nothing")(b"")))[1] == "Method not found!"

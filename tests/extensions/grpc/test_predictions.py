@@ -1,7 +1,6 @@
 """Predictions over gRPC go the way of HTTP's: the same queue, errors, deadlines and cancellation."""
 
 import asyncio
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,16 +41,6 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
-async def test_a_model_answers_with_its_bytes(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path) as made:
-        await made.house.serve("m")
-
-        answer = await made.settled(made.call("Predictions", prediction("m", data=b"\x00\xff")))
-
-        assert answer.prediction == b"\x00\xff"
-        assert made.statuses == [200]
-
-
 async def test_inputs_metadata_and_the_missing_version_reach_the_job(tmp_path: Path) -> None:
     async with grpc_house(tmp_path) as made:
         await made.house.serve("m", "2.0")
@@ -64,6 +53,7 @@ async def test_inputs_metadata_and_the_missing_version_reach_the_job(tmp_path: P
         assert [(param.name, bytes(param.value)) for param in jobs[0].params] == [("data", b"1")]
         assert (jobs[0].id, jobs[0].low_priority) == ("mine", True)
         assert ("colour", "red") in jobs[0].headers
+        assert made.statuses == [200, 200]
 
 
 async def test_a_large_input_is_where_the_worker_reads_it(tmp_path: Path) -> None:
@@ -85,31 +75,11 @@ async def test_a_large_input_is_where_the_worker_reads_it(tmp_path: Path) -> Non
         assert values["small"] == b"1"
 
 
-@pytest.mark.parametrize(
-    ("reply", "code", "details"),
-    [
-        (Reply(418, b"short and stout"), "INVALID_ARGUMENT", "short and stout"),
-        (Reply(503, b"Prediction failed", error="InternalServerException"), "INTERNAL", "Prediction failed"),
-        (Reply(503, b"full", error="ServiceUnavailableException"), "UNAVAILABLE", "full"),
-        (Reply(504, b"late", error="RequestTimeoutException"), "DEADLINE_EXCEEDED", "late"),
-    ],
-)
-async def test_an_error_has_a_code_and_its_message(tmp_path: Path, reply: Reply, code: str, details: str) -> None:
-    async with grpc_house(tmp_path) as made:
-        made.house.engine.answer = lambda _job: reply
-        await made.house.serve("m")
-
-        assert await failure(made, made.call("Predictions", prediction("m"))) == (code, details)
-        assert made.statuses == [reply.status]
-
-
 async def test_what_is_refused_has_its_code(tmp_path: Path) -> None:
     async with grpc_house(tmp_path, most=1000) as made:
         await made.house.serve("m")
         raw = made.channel.unary_unary("/org.pytorch.serve.grpc.inference.InferenceAPIsService/Predictions")
         for call, code, details in (
-            (made.call("Predictions", prediction("n")), "NOT_FOUND", "Model not found: n"),
-            (made.call("StreamPredictions", prediction("n")).read(), "NOT_FOUND", "Model not found: n"),
             (raw(b"\x0a\x01\xff"), "INVALID_ARGUMENT", "PredictionsRequest"),
             (made.call("Predictions", prediction("m", data=bytes(2000))), "RESOURCE_EXHAUSTED", ""),
             (made.channel.unary_unary("/a.B/C")(b""), "UNIMPLEMENTED", ""),
@@ -142,34 +112,3 @@ async def test_the_calls_deadline_is_the_jobs(tmp_path: Path, jobs: list[Job]) -
         await until(lambda: all(job.phase is JobPhase.ENDED for job in jobs))
         assert jobs[0].budget is not None
         assert 0 < jobs[0].budget.seconds < 2.1  # gRPC rounds what remains up
-
-
-async def test_a_stream_of_requests_is_answered_in_its_order(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path) as made:
-        await made.house.serve("m")
-        call = made.call("StreamPredictions2", iter([prediction("m", a=b"1"), prediction("m", a=b"2")]))
-
-        assert [(await made.settled(call.read())).prediction for _ in range(2)] == [b"1", b"2"]
-
-
-async def test_an_error_is_the_answer_to_its_request_and_the_stream_goes_on(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path) as made:
-        await made.house.serve("m")
-        unknown = prediction("nope", a=b"1")
-        unknown.sequence_id = "7"
-        call = made.call("StreamPredictions2", iter([unknown, prediction("m", a=b"2")]))
-
-        refused, answered = [await made.settled(call.read()) for _ in range(2)]
-
-        assert (refused.status.code, refused.status.message) == (5, "Model not found: nope")
-        assert (refused.sequence_id, refused.prediction) == ("7", b"")
-        assert (answered.HasField("status"), answered.prediction) == (False, b"2")
-        assert await made.settled(call.read()) is made.grpc.aio.EOF
-        assert set(made.statuses) <= {200}, "of the stream, which counts once it has ended"
-
-
-async def test_ping_has_the_document_of_http(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path) as made:
-        answer = await made.settled(made.call("Ping"))
-
-        assert json.loads(answer.health) == {"status": "Healthy"}

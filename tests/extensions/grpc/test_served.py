@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
@@ -17,9 +16,7 @@ from tests.e2e.load import repeating
 from tests.e2e.served import PATIENCE, Served, eventually, free_address
 from tests.extensions.grpc.client import HEALTH, INFERENCE, grpc, prediction
 from tests.extensions.grpc.http2 import ENDS_THE_LOOP
-from tsctl import Audio
 from tsctl.daemon.extensions.grpc.protos.messages import message_class
-from tsctl.handlers.requests.audio import to_wav
 
 MANAGEMENT = "org.pytorch.serve.grpc.management.ManagementAPIsService"
 RETRIES = (  # what gRPC's clients repeat where they are told to
@@ -45,15 +42,6 @@ def predict(channel: Any, request: Any, **options: Any) -> bytes:
     )
     body: bytes = message_class("org.pytorch.serve.grpc.inference.PredictionResponse").FromString(answer).prediction
     return body
-
-
-def test_a_sound_is_bytes_over_grpc(idle: Served, address: str, channel: Any) -> None:
-    idle.start("--grpc-address", address)
-    idle.register("hears")
-
-    answer = predict(channel, prediction("hears", sounds=to_wav(Audio(np.zeros((1, 50), np.float32), 8000))))
-
-    assert json.loads(answer) == {"samples": 50, "rate": 8000, "peak": 0.0}
 
 
 @pytest.mark.thin

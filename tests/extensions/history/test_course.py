@@ -5,8 +5,7 @@ import math
 import pytest
 
 from tsctl.daemon.extensions.history.course import EVERY, KEPT, Course, CourseSample
-from tsctl.daemon.metrics.histogram import FINE
-from tsctl.daemon.metrics.recent import Counts
+from tsctl.daemon.metrics.histogram import FINE, Counts
 
 ERA = object()
 EPOCH = 1_700_000_000.0

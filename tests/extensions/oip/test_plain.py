@@ -45,15 +45,6 @@ async def test_what_is_no_json_is_refused_and_counted(tmp_path: Path, body: byte
     assert model.metrics.codes == {400: 1}
 
 
-async def test_a_body_of_another_type_is_not_read(tmp_path: Path) -> None:
-    house = House(tmp_path)
-    await house.serve("m")
-
-    answer = await house.ask("POST", "/v2/models/m/infer", b"{\xff", "Content-Type: image/jpeg")
-
-    assert (answer.status, answer.body) == (200, b"{\xff")
-
-
 @pytest.mark.parametrize(
     ("coding", "compressed"),
     [("gzip", gzip.compress(REQUEST, mtime=0)), ("deflate", zlib.compress(REQUEST))],
@@ -87,12 +78,3 @@ async def test_a_body_that_cannot_be_decompressed_is_refused(
 
     assert told == status
     assert reason in document["error"]
-
-
-async def test_an_explanation_is_asked_for_as_before(tmp_path: Path) -> None:
-    house = House(tmp_path)
-    await house.serve("m")
-
-    await house.ask("POST", "/v2/models/m/explain", REQUEST)
-
-    assert ("explain", "True") in last_job(house).headers

@@ -12,7 +12,7 @@ from tests.e2e.load import repeating
 from tests.e2e.served import Served, eventually, processes_of, raise_priority
 from tests.handlers.optimize.nets import put_archive
 from tsctl.daemon.marfile import Packing, write_archive
-from tsctl.handlers.builtin.support.example_image import example_image
+from tsctl.handlers.builtin.vision import example_image
 from tsctl.handlers.optimize import inductor
 
 LONG = 600.0  # seconds of patience: a trial loads several sets, some of which compile

@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.served import Served
 from tests.handlers.optimize.nets import put_archive
 from tsctl.daemon.marfile import Packing, write_archive
-from tsctl.handlers.builtin.support.example_image import example_image
+from tsctl.handlers.builtin.vision import example_image
 
 LONG = 600.0  # seconds of patience: seven loads, two of which compile
 SETS = ["none", "default", "bf16", "int8", "compile", "onnxruntime", "bf16,compile"]

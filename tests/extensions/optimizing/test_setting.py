@@ -14,7 +14,7 @@ from tests.kit.at_once import AtOnce
 from tests.kit.build import make_config, make_spec
 from tests.kit.daemon import StubDaemon, until
 from tests.models.replacements import other, replace
-from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.api.management.commands import Parameters
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.config.worker_env import model_environment
 from tsctl.daemon.core.errors import BadRequest, InvalidModel

@@ -44,7 +44,7 @@ class Bench(StubDaemon):
         self.trials = TrialRunner(
             self.registry, self.registrar, self.config, self.time, self._run, lambda pool: self.room
         )  # fmt: skip
-        self.registrar.factory.attached = (self.trials.attach,)
+        self.registrar.factory.attached = (("", self.trials.attach),)
 
     async def _run(
         self, order: Mapping[str, Any], body: bytes, environment: Mapping[str, str], progress: Callable[[str], None]

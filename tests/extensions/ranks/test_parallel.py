@@ -8,8 +8,9 @@ import pytest
 from tests.kit.build import make_config
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.errors import InvalidModel
-from tsctl.daemon.extensions.ranks.parallel import Parallel, parallel_of, without_effect
+from tsctl.daemon.extensions.ranks.parallel import Parallel, parallel_of
 from tsctl.daemon.marfile import parse_manifest
+from tsctl.daemon.models.archives.manifest import without_effect
 from tsctl.daemon.models.registering.spec import worker_spec
 from tsctl.daemon.models.settings import Overrides, merge
 from tsctl.handlers.wire import Ranks

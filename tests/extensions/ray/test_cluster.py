@@ -11,9 +11,8 @@ from tests.kit.build import make_config
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import BadRequest, InvalidModel
-from tsctl.daemon.extensions.ray import service as room
-from tsctl.daemon.extensions.ray.bridge import RayEngine
-from tsctl.daemon.extensions.ray.service import RayService, check_cluster
+from tsctl.daemon.extensions.ray import bridge as room
+from tsctl.daemon.extensions.ray.bridge import RayEngine, RayService, check_cluster
 from tsctl.daemon.marfile import parse_manifest
 from tsctl.daemon.models.registering.spec import worker_spec
 from tsctl.daemon.models.settings import ROWS, Overrides, merge

@@ -12,7 +12,7 @@ from tsctl.daemon.extensions.residency.residency import CONTEXT, FirstLoad, firs
 from tsctl.daemon.extensions.residency.state import ResidenceState
 from tsctl.daemon.marfile import Manifest
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.workers.gpus import Placement
+from tsctl.daemon.workers.cores import Placement
 
 GIB = 2**30
 

@@ -13,8 +13,7 @@ from tsctl.daemon.extensions.rollouts.conditions import (
     trials_of,
 )
 from tsctl.daemon.extensions.rollouts.sequential import Trials
-from tsctl.daemon.metrics.histogram import FINE, Histogram
-from tsctl.daemon.metrics.recent import Counts
+from tsctl.daemon.metrics.histogram import FINE, Counts, Histogram
 
 
 def counts(*seconds: float, errors: int = 0) -> Counts:

@@ -7,8 +7,7 @@ import pytest
 from tsctl.daemon.extensions.rollouts.conditions import parse_condition
 from tsctl.daemon.extensions.rollouts.evidence import Samples, StepRecord
 from tsctl.daemon.extensions.rollouts.sequential import Trials
-from tsctl.daemon.metrics.histogram import FINE, Histogram
-from tsctl.daemon.metrics.recent import Counts
+from tsctl.daemon.metrics.histogram import FINE, Counts, Histogram
 
 ERRORS, SLOWER, DIFFERS = map(parse_condition, ("errors>1%", "p99>2x", "differs>1%"))
 ALL = (ERRORS, SLOWER, DIFFERS)

@@ -15,7 +15,7 @@ from tsctl.daemon.extensions.rollouts.evidence import Samples
 from tsctl.daemon.extensions.rollouts.rollout import Rollout, RolloutEvent, RolloutState
 from tsctl.daemon.extensions.rollouts.sequential import Trials
 from tsctl.daemon.extensions.rollouts.service import RolloutsService
-from tsctl.daemon.metrics.recent import Counts
+from tsctl.daemon.metrics.histogram import Counts
 from tsctl.daemon.models.persistence.snapshot import Snapshot, decode_snapshot, read_snapshot
 from tsctl.daemon.models.persistence.snapshot_file import encode_snapshot
 from tsctl.daemon.models.routing.route import parse_route

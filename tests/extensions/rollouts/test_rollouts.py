@@ -8,19 +8,12 @@ import pytest
 
 from tests.api.house import House
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.core.errors import PredictionFailed
-from tsctl.daemon.core.job import Job, Reply
+from tsctl.daemon.core.job import Reply
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.extensions.rollouts.rollouts import Rollouts
 from tsctl.daemon.extensions.rollouts.service import RolloutsService
-from tsctl.daemon.models.routing.route import parse_route
-from tsctl.daemon.server.extensions import EXTENSIONS
-from tsctl.daemon.workers.engine import LoadFailure
-from tsctl.daemon.workers.stub import StubWorker
 
 START = "/models/m/rollout?version=2.0&steps=50&every=10s&abort_if=errors%3E20%25"
-compares = pytest.mark.skipif("shadowing" not in {each.name for each in EXTENSIONS}, reason="built without shadows")
-FAILED = Reply(503, b"no luck", error=PredictionFailed.kind)
 
 
 async def serving(tmp_path: Path) -> House:
@@ -36,10 +29,6 @@ async def ask(house: House, count: int) -> None:
         await house.ask("POST", "/predictions/m", b"x")
 
 
-async def shown(house: House) -> Any:
-    return (await house.tell("GET", "/models/m/rollout"))[1]["rollout"]
-
-
 async def pass_time(house: House, seconds: int) -> None:
     """Let seconds pass, and each decision be carried out."""
     for _ in range(seconds):
@@ -50,55 +39,6 @@ async def pass_time(house: House, seconds: int) -> None:
 
 def kinds(house: House) -> list[str]:
     return [event.kind for event in house.registrar.events.after(0) if event.kind.startswith("rollout")]
-
-
-def fail(house: House, version: str) -> None:
-    """Let the handler of a version fail."""
-    workers = house.registry.find("m", version).pool.workers
-
-    def answer(job: Job) -> Reply:
-        busy = [worker for worker in workers if any(job in batch.jobs for batch in worker.batches)]  # type: ignore[attr-defined]
-        return FAILED if busy else Reply(200, b"x")
-
-    house.engine.answer = answer
-
-
-async def test_a_good_version_takes_over_step_by_step(tmp_path: Path) -> None:
-    house = await serving(tmp_path)
-
-    status, _ = await house.tell("POST", START)
-    assert status == 200
-    assert house.registry.routes.of("m") == parse_route("1.0=50 2.0=50")
-    await pass_time(house, 15)
-    assert (await shown(house))["waitsFor"].startswith("not shown yet: errors>20%"), "time alone shows nothing"
-    await ask(house, 150)
-    await pass_time(house, 2)
-    assert house.registry.routes.of("m") == parse_route("2.0=100")
-    await ask(house, 150)
-    assert (await shown(house))["state"] == "stepping", "the second step has its time, too"
-    await pass_time(house, 12)
-
-    assert "m" not in house.registry.routes
-    assert house.registry.find("m").version == "2.0"
-    assert kinds(house) == ["rollout-started", "rollout-advanced", "rollout-promoted"]
-
-
-async def test_a_bad_version_goes_back_by_itself_to_the_route_before(tmp_path: Path) -> None:
-    house = await serving(tmp_path)
-    await house.serve("m", "0.9")
-    before = parse_route("1.0=90 0.9=10", "ip")
-    await house.registrar.routes.set("m", before)
-    fail(house, "2.0")
-
-    await house.tell("POST", START)
-    await ask(house, 60)
-    await pass_time(house, 2)
-
-    assert house.registry.routes.of("m") == before
-    assert house.registry.find("m").version == "1.0"
-    told = await shown(house)
-    assert told["state"] == "aborted" and told["reason"].startswith("errors>20%: ")
-    assert kinds(house) == ["rollout-started", "rollout-aborted"]
 
 
 def hostile(house: House, times: int) -> None:
@@ -127,114 +67,6 @@ async def test_no_client_takes_a_good_version_back(tmp_path: Path) -> None:
     assert kinds(house) == ["rollout-started", "rollout-advanced", "rollout-promoted"], "good answers count as ever"
 
 
-async def test_no_client_hides_a_bad_version(tmp_path: Path) -> None:
-    house = await serving(tmp_path)
-    await house.tell("POST", START)
-    house.engine.answer = lambda job: Reply(422, b"no image")
-
-    await ask(house, 300)
-    await pass_time(house, 12)
-
-    assert kinds(house) == ["rollout-started"], "requests that were rejected are no good answers"
-    fail(house, "2.0")
-    await ask(house, 60)
-    await pass_time(house, 2)
-    assert (await shown(house))["state"] == "aborted"
-
-
-async def test_a_version_that_cannot_be_loaded_any_more_goes_back(tmp_path: Path) -> None:
-    house = await serving(tmp_path)
-    await house.tell("POST", START)
-
-    house.engine.load_failure = LoadFailure("its files are gone")
-    (worker,) = house.registry.find("m", "2.0").pool.workers
-    cast(StubWorker, worker).die()
-    await pass_time(house, 2)
-
-    told = await shown(house)
-    assert (told["state"], told["reason"]) == ("aborted", "no worker can load the version: its files are gone")
-
-
-@compares
-async def test_a_comparison_comes_first_and_ends_it_if_answers_differ(tmp_path: Path) -> None:
-    house = await serving(tmp_path)
-    asked = START.replace("abort_if", "compare=true&allow_effects=true&abort_if") + ",differs%3E20%25"
-    status, _ = await house.tell("POST", asked)
-    assert (status, (await shown(house))["state"]) == (200, "comparing")
-    fail(house, "2.0")
-
-    for _ in range(30):
-        await ask(house, 1)
-        house.clock.advance(0.1)
-    await pass_time(house, 2)
-
-    told = await shown(house)
-    assert told["state"] == "aborted" and told["reason"].startswith("differs>20%: ")
-    assert house.registry.find("m", "2.0").metrics.unnamed.requests == 0
-
-
-@compares
-async def test_a_comparison_that_agrees_goes_on_to_the_first_step(tmp_path: Path) -> None:
-    house = await serving(tmp_path)
-    asked = START.replace("abort_if", "compare=true&allow_effects=true&abort_if") + ",differs%3E20%25"
-    await house.tell("POST", asked)
-
-    for _ in range(80):
-        await ask(house, 1)
-        house.clock.advance(0.1)
-    await pass_time(house, 12)
-
-    assert (await shown(house))["state"] == "stepping"
-    assert house.registry.routes.of("m") == parse_route("1.0=50 2.0=50")
-
-
-async def test_an_upgrade_holds_it_and_it_goes_on_afterwards(tmp_path: Path) -> None:
-    house = await serving(tmp_path)
-    await house.tell("POST", START)
-    await ask(house, 150)
-
-    house.registrar.gate.close()
-    await pass_time(house, 15)
-    assert (await shown(house))["share"] == 50
-    house.registrar.gate.open()
-    await pass_time(house, 2)
-
-    assert (await shown(house))["share"] == 100
-
-
-@pytest.mark.parametrize(
-    ("target", "status", "said"),
-    [
-        ("/models/m/rollout", 400, "version is missing"),
-        ("/models/m/rollout?version=1.0", 400, "answers all requests already"),
-        ("/models/m/rollout?version=9.0", 404, "9.0"),
-        ("/models/n/rollout?version=9.0", 404, "n"),
-        ("/models/m/rollout?version=2.0&steps=0", 400, "steps is `0`"),
-        ("/models/m/rollout?version=2.0&every=2d", 400, "every is `2d`"),
-        ("/models/m/rollout?version=2.0&abort_if=x", 400, "`x` is no condition"),
-        pytest.param("/models/m/rollout?version=2.0&compare=true", 400, "not declared repeatable", marks=compares),
-        ("/models/m/rollout/pause", 404, "not found"),
-    ],
-)
-async def test_what_is_refused(tmp_path: Path, target: str, status: int, said: str) -> None:
-    house = await serving(tmp_path)
-
-    told, document = await house.tell("POST", target)
-
-    assert (told, said in document["message"]) == (status, True), document
-    assert not house.service(RolloutsService).rollouts.by_model
-
-
-async def test_it_is_described_for_openapi(tmp_path: Path) -> None:
-    house = await serving(tmp_path)
-
-    _, document = await house.tell("OPTIONS", "/models/m/rollout")
-
-    path = "/models/{model_name}/rollout"
-    assert {"get", "post"} <= document["paths"][path].keys()
-    assert {f"{path}/promote", f"{path}/abort"} <= document["paths"].keys()
-
-
 def test_a_decision_that_raises_is_not_the_last_one() -> None:
     clock, calls = FakeClock(), 0
 
@@ -244,9 +76,9 @@ def test_a_decision_that_raises_is_not_the_last_one() -> None:
         raise RuntimeError(name)
 
     nothing: Any = None
-    registry = cast(Any, SimpleNamespace(expects=expects))
+    registry = cast(Any, SimpleNamespace(expects=expects, reservations={}))
     rollouts = Rollouts(registry, nothing, nothing, nothing, clock, Events())
-    rollouts.restore({"m": cast(Any, SimpleNamespace(going_on=True))})
+    rollouts.restore({"m": cast(Any, SimpleNamespace(going_on=True, version="2.0", versions=("2.0",)))})
     rollouts.begin()
 
     for _ in range(2):

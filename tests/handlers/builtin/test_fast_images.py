@@ -13,7 +13,7 @@ from torchvision import transforms
 from tsctl.handlers.builtin import fast_images
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.support import pixels
-from tsctl.handlers.builtin.support.example_image import example_image
+from tsctl.handlers.builtin.vision import example_image
 from tsctl.handlers.requests.preparation import INTERPOLATIONS, Preparation
 from tsctl.handlers.sdk.errors import UnreadablePayload
 

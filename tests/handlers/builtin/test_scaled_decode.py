@@ -12,7 +12,7 @@ from tsctl.handlers.builtin import fast_images, scaled_decode
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.scaled_decode import least_side
 from tsctl.handlers.builtin.support import pixels
-from tsctl.handlers.builtin.support.example_image import example_image
+from tsctl.handlers.builtin.vision import example_image
 from tsctl.handlers.optimize.checks.drift import TOLERANCES
 from tsctl.handlers.requests.images import decode_image
 from tsctl.handlers.requests.preparation import IMAGENET, Preparation

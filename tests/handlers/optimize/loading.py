@@ -7,7 +7,7 @@ from tests.handlers.samples import context_of
 from tsctl.handlers import wire
 from tsctl.handlers.builtin.base import BaseHandler
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
-from tsctl.handlers.builtin.support.example_image import example_image
+from tsctl.handlers.builtin.vision import example_image
 from tsctl.handlers.optimize.apply import optimize
 
 

@@ -16,8 +16,7 @@ from tests.handlers.optimize.nets import put_archive
 from tsctl.handlers.builtin import scaled_decode
 from tsctl.handlers.builtin.base import BaseHandler
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
-from tsctl.handlers.builtin.support.example_image import example_image
-from tsctl.handlers.builtin.vision import VisionHandler
+from tsctl.handlers.builtin.vision import VisionHandler, example_image
 from tsctl.handlers.optimize import bfloat16, check, folding
 from tsctl.handlers.optimize.apply import optimize
 from tsctl.handlers.optimize.checks.drift import TOLERANCES

@@ -26,7 +26,7 @@ import json, sys, torch
 from pathlib import Path
 from torch._dynamo.utils import counters
 from tsctl.handlers import wire
-from tsctl.handlers.builtin.support.example_image import example_image
+from tsctl.handlers.builtin.vision import example_image
 from tsctl.handlers.runtime.runtime import Runtime
 torch.set_num_threads(1)
 from tsctl.handlers.optimize.packages import keeping

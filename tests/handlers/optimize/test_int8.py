@@ -17,10 +17,9 @@ from tests.handlers.optimize.trained import examples, put_trained
 from tsctl.handlers.builtin.base import BaseHandler
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.optimize.checks import outcomes
-from tsctl.handlers.optimize.int8.calibration import Scales
+from tsctl.handlers.optimize.int8.calibration import Observer, Scales, scale_of
 from tsctl.handlers.optimize.int8.layers import Int8Layer, Scale
 from tsctl.handlers.optimize.int8.model import Int8
-from tsctl.handlers.optimize.int8.ranges import Observer, scale_of
 from tsctl.handlers.sdk.errors import HandlerError
 
 ROOT = Path(__file__).parents[3]

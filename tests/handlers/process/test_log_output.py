@@ -8,7 +8,7 @@ import pytest
 
 BEGIN = """
 import io, logging
-from tsctl.handlers.process.log_output import log_to_output
+from tsctl.handlers.own_process import log_to_output
 log_to_output()
 log = logging.getLogger("talk")
 """

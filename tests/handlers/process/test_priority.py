@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tsctl.handlers.process.priority import VARIABLE
+from tsctl.handlers.own_process import BACKGROUND
 
 ROOT = Path(__file__).parents[3]
 AUTOGROUP = Path("/proc/self/autogroup")
@@ -15,7 +15,7 @@ AUTOGROUP = Path("/proc/self/autogroup")
 PROGRAM = """
 import os
 from pathlib import Path
-from tsctl.handlers.process.priority import step_back_if_asked
+from tsctl.handlers.own_process import step_back_if_asked
 def now():
     file = Path("/proc/self/autogroup")
     words = file.read_text().split() if file.exists() else []
@@ -27,10 +27,10 @@ print(*now())
 
 
 def run(*, leads: bool, asked: bool) -> list[list[str]]:
-    environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    environment = {name: value for name, value in os.environ.items() if name != BACKGROUND}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        env=environment | ({VARIABLE: "true"} if asked else {}),
+        env=environment | ({BACKGROUND: "true"} if asked else {}),
         cwd=ROOT, start_new_session=leads, capture_output=True, text=True, check=True,
     )  # fmt: skip
     return [line.split() for line in done.stdout.splitlines()]

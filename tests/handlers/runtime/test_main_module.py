@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from tests.handlers.samples import write
-from tsctl.handlers.runtime.main_module import look_in
+from tsctl.handlers.runtime.compat import look_in
 from tsctl.handlers.sdk.loader import import_file
 
 PICKLED = b"c__main__\nNet\n."  # the class

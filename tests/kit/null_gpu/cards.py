@@ -50,11 +50,6 @@ class OnCards:
         return self["to_card_pinned"] + self["to_card_pageable"]
 
     @property
-    def syncs(self) -> int:
-        """How often a thread waited for a stream or a card; waiting for an event is another thing."""
-        return self["stream_syncs"] + self["device_syncs"]
-
-    @property
     def syncs_by_thread(self) -> dict[int, int]:
         """Thread id → how often it waited, for events as well."""
         pairs = struct.iter_unpack("qq", self._map[_PAGE + _NUMBER.size * len(self._names) :])
@@ -67,10 +62,6 @@ class OnCards:
     def break_by_kernel(self, number: int = 1) -> None:
         """Let the kernel of this number from now, or the graph, break the context: what is called after it fails."""
         self._write("fuse", number)
-
-    def limit_memory(self, limit: int) -> None:
-        """Let a card of this process have only so many bytes, with what is in use."""
-        self._write("limit", limit)
 
     def _place(self, name: str) -> int:
         return _PAGE + _NUMBER.size * self._names.index(name)

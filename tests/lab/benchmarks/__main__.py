@@ -31,16 +31,16 @@ def turns(names: Sequence[str], number: int) -> list[str]:
     return [*names[shift:], *names[:shift]]
 
 
-def run_once(peer: Peer, workload: Workload, number: int, results: Results) -> None:
+def run_once(peer: Peer, workload: Workload, results: Results) -> None:
     """Start a server, measure it, stop it."""
     served = workload.served().within(peer.tolerance)
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         running = peer.start(Setup(served, Path(folder)))
         try:
             if workload.connections:
-                results.add(workload.name, 0, peer.name, number, {"first": running.first_answer})
+                results.add(workload.name, 0, peer.name, {"first": running.first_answer})
             for connections, figures in measure(running, workload, served):
-                results.add(workload.name, connections, peer.name, number, figures)
+                results.add(workload.name, connections, peer.name, figures)
                 if not connections:
                     continue
                 what = f"{figures['rate']:10.1f}/s  p50 {figures['p50'] * 1000:8.2f} ms"
@@ -56,7 +56,7 @@ def measure_all(peers: Sequence[str], chosen: Sequence[Workload], rounds: int, r
             print(f"round {number + 1} of {rounds}: {workload.title}", flush=True)
             for name in turns([each for each in peers if PEERS[each].suits(workload.name)], number):
                 try:
-                    run_once(PEERS[name], workload, number, results)
+                    run_once(PEERS[name], workload, results)
                 except (DidNotStart, LookupError, OSError, wrk.NoWrk) as error:
                     print(f"  {name}: {error}", file=sys.stderr, flush=True)
                     results.troubles.append(f"{workload.title}, {name}: {str(error).splitlines()[0]}")

@@ -37,6 +37,7 @@ import time
 from asyncio import events
 from collections.abc import Callable
 from functools import partial
+from multiprocessing.connection import Client, Listener
 from pathlib import Path
 from typing import Any
 
@@ -98,12 +99,10 @@ class Longest:
 
     def tell(self, path: str) -> None:
         """Answer each connection."""
-        with socket.socket(socket.AF_UNIX) as listening:
-            listening.bind(path)
-            listening.listen()
+        with Listener(path) as listening:
             while True:
-                with listening.accept()[0] as peer:
-                    peer.sendall(self.answer(peer.recv(1024).decode()).encode())
+                with listening.accept() as peer:
+                    peer.send(self.answer(peer.recv()))
 
     def answer(self, asked: str) -> str:
         if asked == "trim":  # and forget the largest memory that there was
@@ -176,10 +175,9 @@ def clearing_time() -> float:
 
 def told_by(path: str, asked: str) -> str:
     """Return what the daemon answers about itself."""
-    with socket.socket(socket.AF_UNIX) as peer:
-        peer.connect(path)
-        peer.sendall(asked.encode())
-        return peer.makefile().read()
+    with Client(path) as peer:
+        peer.send(asked)
+        return str(peer.recv())
 
 
 def longest_of(path: str) -> tuple[float, int, str]:

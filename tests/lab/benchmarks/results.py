@@ -1,26 +1,11 @@
-"""The measurements: figures by workload, connections, peer and round; and their medians."""
+"""The measurements: figures by workload, connections and peer, one for each round; and their medians."""
 
 import statistics
-from collections.abc import Iterable
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
 Figures = dict[str, float]  # rate: answers/s · p50 p95 p99 first again: s · cpu: s a request · pss: bytes · counts
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One measurement.
-
-    Attributes:
-        connections: 0 where there are none to choose.
-    """
-
-    workload: str
-    connections: int
-    peer: str
-    round: int
-    figures: Figures
 
 
 @dataclass(slots=True)
@@ -33,27 +18,23 @@ class Results:
     """
 
     facts: dict[str, Any] = field(default_factory=dict)
-    entries: list[Entry] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
+    _found: defaultdict[tuple[str, int, str], list[Figures]] = field(default_factory=lambda: defaultdict(list))
 
-    def add(self, workload: str, connections: int, peer: str, number: int, figures: Figures) -> None:
-        self.entries.append(Entry(workload, connections, peer, number, figures))
+    def add(self, workload: str, connections: int, peer: str, figures: Figures) -> None:
+        """Add what was measured in a round; 0 connections where there are none to choose."""
+        self._found[workload, connections, peer].append(figures)
 
     def of(self, workload: str, connections: int, peer: str) -> list[Figures]:
-        wanted = (workload, connections, peer)
-        return [entry.figures for entry in self.entries if (entry.workload, entry.connections, entry.peer) == wanted]
+        return self._found.get((workload, connections, peer), [])
 
     def peers(self, workload: str) -> list[str]:
-        return list(dict.fromkeys(entry.peer for entry in self.entries if entry.workload == workload))
+        return list(dict.fromkeys(peer for name, _, peer in self._found if name == workload))
 
     def connections(self, workload: str) -> list[int]:
-        return sorted({entry.connections for entry in self.entries if entry.workload == workload})
+        return sorted({connections for name, connections, _ in self._found if name == workload})
 
     def median(self, workload: str, connections: int, peer: str, figure: str) -> float | None:
         """The median over the rounds, None if it was not measured."""
-        return median(figures[figure] for figures in self.of(workload, connections, peer) if figure in figures)
-
-
-def median(values: Iterable[float]) -> float | None:
-    found = list(values)
-    return statistics.median(found) if found else None
+        found = [figures[figure] for figures in self.of(workload, connections, peer) if figure in figures]
+        return statistics.median(found) if found else None

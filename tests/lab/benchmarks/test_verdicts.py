@@ -19,7 +19,7 @@ def figures(rate: float, **more: float) -> Figures:
 def results_of(**servers: Figures) -> Results:
     results = Results(dict(FACTS))
     for server, found in servers.items():
-        results.add("constant", 8, server, 0, found)
+        results.add("constant", 8, server, found)
     return results
 
 
@@ -37,9 +37,9 @@ def test_less_is_better_of_everything_but_the_rate() -> None:
 
 def test_a_server_that_answers_wrongly_or_never_again_does_not_win() -> None:
     results = results_of(tsctl=figures(1.0))
-    results.add("constant", 8, "mosec", 1, figures(1e6, wrong=1))
-    results.add("kill", 0, "tsctl", 0, {"again": 0.2})
-    results.add("kill", 0, "mosec", 0, {"again": float("inf")})
+    results.add("constant", 8, "mosec", figures(1e6, wrong=1))
+    results.add("kill", 0, "tsctl", {"again": 0.2})
+    results.add("kill", 0, "mosec", {"again": float("inf")})
 
     assert "| mosec | wrong answers |" in page.load_table(results, "constant", 8)
     assert not [line for line in losses(results) if "killed" in line]

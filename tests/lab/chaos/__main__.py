@@ -26,7 +26,7 @@ from tests.e2e.served import Served, eventually
 from tests.lab.chaos import rows
 from tests.lab.chaos.hostile import PREY, Hostile
 from tests.lab.harness.clients import LARGE, Clients, Habit, large_words
-from tests.lab.harness.daemon import control, described, logs, mark, pack_accounts
+from tests.lab.harness.daemon import logs, mark, pack_accounts
 from tests.lab.harness.faults import Faults
 from tests.lab.harness.footprint import Footprint, growth, left_behind, measure, measure_again
 from tests.lab.harness.ledger import Ledger
@@ -64,21 +64,8 @@ def _habits() -> list[Habit]:
             pause=lambda chance: chance.choice((0.0, 0.02)),
         )  # fmt: skip
 
-    keeping = [
-        of(model)
-        for model in [
-            "steady",
-            "steady",
-            "steady",
-            "once",
-            "pieces",
-            "narrow",
-            "narrow",
-            "narrow",
-            "crashing",
-            "crashing",
-        ]
-    ]
+    counts = {"steady": 3, "once": 1, "pieces": 1, "narrow": 3, "crashing": 2}
+    keeping = [of(model) for model, count in counts.items() for _ in range(count)]
     fresh = [of(model)._replace(keep=False) for model in ("steady", "once", "pieces", "narrow")]
     large = of("steady")._replace(words=large_words, pause=lambda chance: 0.02)  # else it would take a core for itself
     leaving = [
@@ -186,10 +173,10 @@ def _let_loose(
     rows.become_calm(served)
     for model, workers in WORKERS.items():
         path = f"/models/{model}?min_worker={workers}&max_worker={workers}"
-        assert control(served, "PUT", path).status == 202
+        assert served.command("PUT", path).status == 202
         eventually(
-            lambda model=model, workers=workers: len(described(served, model)["workers"]) == workers,  # type: ignore[misc]
-            lambda model=model: f"{model} has its workers: {described(served, model)}",  # type: ignore[misc]
+            lambda model=model, workers=workers: len(served.describe(model)["workers"]) == workers,  # type: ignore[misc]
+            lambda model=model: f"{model} has its workers: {served.describe(model)}",  # type: ignore[misc]
         )
 
 

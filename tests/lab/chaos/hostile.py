@@ -15,6 +15,7 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from tests.kit.protocols import PROTOCOLS, Protocol
+from tests.lab.fuzz.damage import mutations
 from tests.lab.harness.crowd import Crowd
 from tests.lab.harness.ledger import Ledger
 from tests.lab.harness.protocol_clients import ProtocolClients
@@ -101,29 +102,8 @@ def draw(chance: random.Random, of: ProtocolClients | None) -> Attack:
         case Way.CUT | Way.HALF_CLOSED:
             message = message[: chance.randrange(1, len(message))]
         case Way.MALFORMED:
-            message = mutated(message, chance)
+            message = next(mutations([message], [b"\r\n", b"\0"], chance))
     return Attack(protocol, way, message)
-
-
-def mutated(message: bytes, chance: random.Random) -> bytes:
-    """Return a message of which some bytes are changed, removed, repeated, or made the beginning of another."""
-    changed = bytearray(message)
-    for _ in range(chance.randrange(1, 6)):
-        at = chance.randrange(len(changed) or 1)
-        match chance.randrange(5):
-            case 0:
-                changed[at : at + 1] = chance.randbytes(1)
-            case 1:
-                del changed[at : at + chance.randrange(1, 20)]
-            case 2:
-                changed[at:at] = changed[at : at + chance.randrange(1, 40)]
-            case 3:
-                changed[at:at] = chance.choice(
-                    [b"\xff", b"\x00", b'"\\ud83c"', b"\r\n", b"[" * 500, b"Transfer-Encoding: chunked\r\n", b"\xc7"]
-                )
-            case _:
-                changed += message
-    return bytes(changed)
 
 
 class Hostile(Crowd):

@@ -14,7 +14,6 @@ from collections.abc import Mapping
 
 from tests.e2e.served import Served
 from tests.lab.harness.crowd import Crowd
-from tests.lab.harness.daemon import control, described
 from tests.lab.harness.ledger import Ledger
 from tests.lab.harness.peer import Peer, Unanswered
 from tests.lab.harness.verdict import Broken
@@ -48,10 +47,10 @@ class Rows(Crowd):
     def _kill(self, chance: random.Random) -> None:
         while not self.over.wait(0.5):
             model = chance.choice(list(CONFIGS))
-            found = described(self._served, model)
+            found = self._served.describe(model)
             if found["tsctl"]["state"] == "failed":  # five workers were killed before any had work
                 self.ledger.count(f"{model} had given up, and was told to try again")
-                control(self._served, "POST", f"/models/{model}/1.0/retry?synchronous=false")
+                self._served.command("POST", f"/models/{model}/1.0/retry?synchronous=false")
                 continue
             pids = [worker["pid"] for worker in found["workers"] if worker["pid"]]
             with contextlib.suppress(ProcessLookupError, IndexError):
@@ -143,13 +142,13 @@ def register(served: Served) -> None:
 def become_calm(served: Served) -> None:
     """Let each model that has given up try again."""
     for model in CONFIGS:
-        if described(served, model)["tsctl"]["state"] == "failed":
-            control(served, "POST", f"/models/{model}/1.0/retry")
+        if served.describe(model)["tsctl"]["state"] == "failed":
+            served.command("POST", f"/models/{model}/1.0/retry")
 
 
 def left_over(served: Served, ledger: Ledger) -> list[str]:
     """Name what is left in the queues, and count the sequences that no upgrade has ended; a client begins with one."""
-    waiting = {model: described(served, model)["jobQueueStatus"]["pendingRequests"] for model in CONFIGS}
+    waiting = {model: served.describe(model)["jobQueueStatus"]["pendingRequests"] for model in CONFIGS}
     wrong = [f"{model}: {count} requests are left in the queue" for model, count in waiting.items() if count]
     most = CLIENTS * (2 + ledger.done["daemon upgraded"])
     return wrong if ledger.done[ANEW] <= most else [*wrong, f"{ledger.done[ANEW]} sequences {ANEW}, of at most {most}"]

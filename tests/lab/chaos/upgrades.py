@@ -17,7 +17,7 @@ from typing import Any
 from tests.certificate import make_certificate
 from tests.e2e.served import TSCTL, Served, eventually
 from tests.lab.harness.clients import Clients, Habit
-from tests.lab.harness.daemon import command_of, control, mark, marked, pack_accounts, successors
+from tests.lab.harness.daemon import command_of, mark, marked, pack_accounts, successors
 from tests.lab.harness.ledger import Ledger
 from tests.lab.harness.storm import run
 from tests.lab.harness.verdict import Kind, Rules
@@ -55,7 +55,7 @@ class Unharmed(Clients):
     def _read(self, chance: random.Random) -> None:
         """Read on the control socket."""
         while not self.over.wait(0.02):
-            answer = control(self._served, "GET", "/models/answer")
+            answer = self._served.command("GET", "/models/answer")
             if answer.status != 200 or b'"modelName": "answer"' not in answer.body:
                 self.ledger.broken.append(f"the control socket answered {answer.status}")
             self.ledger.count("control requests")

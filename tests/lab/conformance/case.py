@@ -19,8 +19,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import yaml
+
+from tests.lab.conformance.models import ARCHIVES
 from tests.lab.conformance.talk import Answer
-from tests.lab.conformance.variants import PLAIN, VARIANTS, Variant
 
 CASES = Path(__file__).parent / "cases"
 # In this order they are put to the servers, and told in the page.
@@ -29,6 +31,31 @@ NAMES = (
     "registering", "archives", "together", "envelope_body", "envelope_json", "envelope_kserve", "envelope_kservev2",
     "tokens", "configuration", "metrics", "declared",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way of setting both servers, of variants.yaml.
+
+    Attributes:
+        properties: of config.properties.
+        tokens: both ask for tokens.
+    """
+
+    properties: Mapping[str, object]
+    tokens: bool = False
+
+    def config(self) -> str:
+        """The text of config.properties."""
+        text = "".join(f"{key}={value}\n" for key, value in self.properties.items())
+        return text.replace("<archives>", str(ARCHIVES))
+
+
+_TABLE = yaml.safe_load(Path(__file__).with_name("variants.yaml").read_text())
+_OF_ALL = _TABLE.pop("all")
+VARIANTS = {
+    name: Variant(_OF_ALL | row.get("properties", {}), row.get("tokens", False)) for name, row in _TABLE.items()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +124,7 @@ class Group:
     title: str
     cases: tuple[Case, ...]
     fresh: bool = False
-    variant: Variant = PLAIN
+    variant: Variant = VARIANTS["plain"]
 
 
 def by_variant(names: Collection[str]) -> Iterator[tuple[Variant, list[Group]]]:

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.e2e.served import Served
+from tests.lab.conformance.case import Variant
 from tests.lab.conformance.models import pack
 from tests.lab.conformance.side import Side
 from tests.lab.conformance.talk import Address
-from tests.lab.conformance.variants import PLAIN, Variant
 
 _TOKENS = {"<inference token>": "inference-token-of-a-case", "<management token>": "management-token-of-a-case"}
 
 
 @contextlib.contextmanager
-def our_daemon(folder: Path, variant: Variant = PLAIN) -> Iterator[Side]:
+def our_daemon(folder: Path, variant: Variant) -> Iterator[Side]:
     """Run a daemon with the archives in its store while the block lasts; `folder` is empty."""
     served = Served(folder)
     pack(served.store)

@@ -1,6 +1,7 @@
-"""Send bytes, and take down what comes back: nothing is smoothed by a client library."""
+"""Send bytes, and take down what comes back: the requests are no client library's."""
 
 import contextlib
+import http.client
 import socket
 import time
 from collections.abc import Callable
@@ -32,44 +33,6 @@ class Answer:
     def header(self, name: str) -> str | None:
         """The value of a header; None if there is none of that name."""
         return next((value for key, value in self.headers if key.lower() == name), None)
-
-
-class _Ended(Exception):
-    """The server closed its side."""
-
-
-class _Reader:
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        self._data = b""
-
-    def _more(self) -> None:
-        try:
-            data = self._connection.recv(1 << 16)
-        except ConnectionResetError:
-            data = b""
-        if not data:
-            raise _Ended
-        self._data += data
-
-    def until(self, mark: bytes) -> bytes:
-        while mark not in self._data:
-            self._more()
-        found, _, self._data = self._data.partition(mark)
-        return found
-
-    def exactly(self, count: int) -> bytes:
-        while len(self._data) < count:
-            self._more()
-        found, self._data = self._data[:count], self._data[count:]
-        return found
-
-    def rest(self) -> bytes:
-        try:
-            while True:
-                self._more()
-        except _Ended:
-            return self._data
 
 
 class Line:
@@ -108,40 +71,13 @@ def talk(address: Address, request: bytes, patience: float = PATIENCE) -> tuple[
     try:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # answered before all was read
             connection.sendall(request)
-        return _read(_Reader(connection), head_only=request.startswith(b"HEAD ")), line
-    except _Ended:
+        response = http.client.HTTPResponse(connection, method=request.partition(b" ")[0].decode("latin-1"))
+        response.begin()
+        return Answer(response.status, response.reason, tuple(response.getheaders()), response.read(), False), line
+    except (ConnectionError, http.client.HTTPException):
         return Answer(0, "", (), b"", False), line
     except TimeoutError:
         return Answer(-1, "", (), b"", False), line
-
-
-def _read(reader: _Reader, *, head_only: bool) -> Answer:
-    status = 100
-    while 100 <= status < 200:
-        first, *lines = reader.until(b"\r\n\r\n").decode("latin-1").split("\r\n")
-        _, code, reason = (first + "  ").split(" ", 2)
-        status = int(code)
-    pairs = (line.partition(":") for line in lines)
-    headers = tuple((name, value.strip()) for name, _, value in pairs)
-    known = {name.lower(): value for name, value in headers}
-    if head_only or status in (204, 304):
-        body = b""
-    elif "chunked" in known.get("transfer-encoding", "").lower():
-        body = _chunks(reader)
-    elif "content-length" in known:
-        body = reader.exactly(int(known["content-length"]))
-    else:
-        body = reader.rest()
-    return Answer(status, reason.strip(), headers, body, False)
-
-
-def _chunks(reader: _Reader) -> bytes:
-    pieces = []
-    while size := int(reader.until(b"\r\n").partition(b";")[0], 16):
-        pieces.append(reader.exactly(size))
-        reader.exactly(2)
-    reader.until(b"\r\n")
-    return b"".join(pieces)
 
 
 def eventually(address: Address, request: bytes, done: Callable[[Answer], bool]) -> tuple[Answer, Line]:

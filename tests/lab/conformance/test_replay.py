@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.lab.conformance import report
-from tests.lab.conformance.case import GROUPS, Case, Group
+from tests.lab.conformance.case import GROUPS, Case, Group, Variant
 from tests.lab.conformance.compare import Judgement
 from tests.lab.conformance.ours import our_daemon
 from tests.lab.conformance.purpose import PURPOSES
 from tests.lab.conformance.side import Side
-from tests.lab.conformance.variants import Variant
 
 pytestmark = pytest.mark.heavy
 
@@ -51,9 +50,6 @@ class Replayed:
             self._variant = variant
         return self._side
 
-    def judgement(self, group: Group, case: Case) -> Judgement:
-        return self.group(group)[case.name]
-
 
 @pytest.fixture(scope="module")
 def replayed() -> Iterator[Replayed]:
@@ -64,7 +60,7 @@ def replayed() -> Iterator[Replayed]:
 
 @pytest.mark.parametrize(("group", "case"), CASES)
 def test_our_answer_is_the_recorded_one_or_different_on_purpose(replayed: Replayed, group: Group, case: Case) -> None:
-    judgement = replayed.judgement(group, case)
+    judgement = replayed.group(group)[case.name]
 
     assert [str(difference) for difference in judgement.wrong] == []
 

@@ -1,7 +1,7 @@
 """`python -m tests.lab house [--names] [--tree PATH]`: how many files an idea lives in, measured.
 
-One table of a tree, this one by default: the core's files that name a capability (capabilities.py), lines, and what git
-knows. With --names also each line that names a capability.
+One table of a tree, this one by default: the core's files that name a capability (capabilities.py), and lines. With
+--names also each line that names a capability.
 
 `--changed BASE` prints instead, for each commit since BASE, how many files of the product outside its own folder of the
 shelf it modifies, and which extension's folder that is.
@@ -9,13 +9,38 @@ shelf it modifies, and which extension's folder that is.
 
 import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-from tests.lab.counter.commits import commits, spread
-from tests.lab.counter.measures import static_rows
-from tests.lab.counter.named import hits
-from tests.lab.counter.tree import Tree
+from tests.lab.counter.capabilities import CAPABILITIES
+from tests.lab.counter.commits import commits
+from tests.lab.counter.tree import ROOMS, Tree, hits, line_count
 from tests.places import ROOT
+
+
+def rows(tree: Tree) -> Iterator[tuple[str, str]]:
+    """Yield what is measured, and its value in this tree."""
+    core = tree.core()
+    named = hits(core)
+    lines = {(hit.file, hit.line) for hit in named}
+    yield (
+        "core files that name a capability, and their lines that do",
+        f"{len({hit.file for hit in named})}, {len(lines)}",
+    )
+    for capability in CAPABILITIES:
+        own = [hit for hit in named if hit.capability == capability.name]
+        yield f"… {capability.name}", f"{len({hit.file for hit in own})}, {len(own)}"
+    in_core, in_lab = sum(map(line_count, core.values())), tree.lines("tests/lab/")
+    for what, count in (
+        ("lines of the product", tree.lines(*ROOMS)),
+        ("… core of the daemon", in_core),
+        ("… its capabilities", tree.lines("daemon/") - in_core),
+        ("… handlers", tree.lines("handlers/")),
+        ("… tsctl", tree.lines("tsctl/")),
+        ("lines of tests, without the laboratory", tree.lines("tests/") - in_lab),
+        ("lines of the laboratory, tests/lab", in_lab),
+    ):
+        yield what, f"{count:,}"
 
 
 def print_names(tree: Tree) -> None:
@@ -23,16 +48,6 @@ def print_names(tree: Tree) -> None:
     print("\nlines of the core that name a capability:")
     for capability, file, line in hits(core):
         print(f"    {capability:16}{file}:{line}: {core[file].splitlines()[line - 1].strip()}")
-
-
-def print_changed(tree: Path, base: str) -> None:
-    found = commits(tree, f"{base}..HEAD")
-    for commit in found:
-        print(f"{len(commit.outside):4} {commit.number} {commit.extension or '-':16} {commit.subject}")
-    if found:
-        print(
-            f"files of the product outside its own folder, median / p90: {spread([len(one.outside) for one in found])}"
-        )
 
 
 def main(arguments: list[str]) -> int:
@@ -45,14 +60,15 @@ def main(arguments: list[str]) -> int:
     chosen = parser.parse_args(arguments)
     if chosen.changed is not None:
         try:
-            print_changed(chosen.tree, chosen.changed)
+            for commit in commits(chosen.tree, f"{chosen.changed}..HEAD"):
+                print(f"{len(commit.outside):4} {commit.number} {commit.extension or '-':16} {commit.subject}")
         except (OSError, ValueError) as error:
             print(error, file=sys.stderr)
             return 2
         return 0
     tree = Tree(chosen.tree.resolve())
-    for row in static_rows(tree):
-        print(f"{row.measure:90}{row.value}")
+    for measure, value in rows(tree):
+        print(f"{measure:90}{value}")
     if chosen.names:
         print_names(tree)
     return 0

@@ -3,14 +3,11 @@
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.lab.counter.tree import ROOMS
-from tests.lab.percentile import nearest_rank
 
-LATEST = 60  # commits
 _OWN = re.compile(r"(?:daemon|handlers|tsctl|tests)/extensions/(\w+)/")
 
 
@@ -63,17 +60,3 @@ def commits(tree: Path, *arguments: str) -> list[Commit]:
     if done.returncode:
         raise ValueError(done.stderr.strip())
     return read_log(done.stdout)
-
-
-def latest(tree: Path) -> list[Commit]:
-    """Return the latest commits that change the product; none where git does not know them."""
-    try:
-        return commits(tree, f"-{LATEST}", "--", *ROOMS)
-    except (OSError, ValueError):
-        return []
-
-
-def spread(numbers: Sequence[int]) -> str:
-    """Return the median, and the number that nine of ten do not exceed."""
-    in_order = sorted(numbers)
-    return f"{nearest_rank(in_order, 50)} / {nearest_rank(in_order, 90)}"

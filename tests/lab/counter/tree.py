@@ -1,13 +1,13 @@
-"""The Python files of a tree, and which part of the program each one is."""
+"""The Python files of a tree: which part of the program each one is, and which of them name a capability."""
 
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.lab.counter.capabilities import CAPABILITIES
+from tests.lab.counter.capabilities import CAPABILITIES, Capability
 
 ROOMS = ("daemon/", "handlers/", "tsctl/")
 SHELF = "daemon/extensions/"
@@ -21,6 +21,14 @@ class Text(NamedTuple):
     """A dotted name, `registry.routes.of`, or a string, and its line."""
 
     text: str
+    line: int
+
+
+class Hit(NamedTuple):
+    """A line that names a capability."""
+
+    capability: str
+    file: str
     line: int
 
 
@@ -76,3 +84,20 @@ def _texts_of(source: str) -> Iterator[Text]:
             yield Text(token.string, token.start[0])
         if token.type not in _BLANK:
             before = token.type
+
+
+def hits(sources: Mapping[str, str], capabilities: Iterable[Capability] = CAPABILITIES) -> list[Hit]:
+    """Return the lines of these sources that name one; one for each capability, though a line may name it twice.
+
+    Args:
+        sources: of the core; the tuple of extensions may name all.
+    """
+    found = {
+        Hit(capability.name, file, text.line)
+        for capability in capabilities
+        for file, source in sources.items()
+        if file != TUPLE and not file.startswith(capability.elsewhere or ("\n",))
+        for text in texts_of(source)
+        if capability.words.search(text.text)
+    }
+    return sorted(found)

@@ -5,7 +5,7 @@
     compiled.py    the same inputs, and mutations of them, on sources and on a wheel's compiled modules, side by side
     described.py   a daemon in memory against its own OpenAPI descriptions
     crashes/       bytes that once broke a claim: TARGET/what-was-wrong; test_targets.py tries them again
-    damage.py      examples, damaged by hypothesis: the short form of a campaign
+    damage.py      examples, damaged by chance: the short form of a campaign
 
 A claim is more than "it does not crash": what is read is the same however the bytes are cut, what is
 written is read back, two readers of one format agree, and an error is the one that the docstring names.

@@ -23,13 +23,13 @@ from itertools import chain
 from pathlib import Path
 
 from tests.compiled import TREE, compiled
+from tests.lab.fuzz.damage import MOST, mutations
 from tests.lab.fuzz.outcomes import BROKEN
 from tests.lab.fuzz.target import Target
 from tests.lab.fuzz.targets import COMPILED, target
 from tests.places import ROOT
 
 CRASHES = Path(__file__).parent / "crashes"
-_MOST = 4096  # bytes of an input, as in a campaign
 _AHEAD = 16  # inputs that are sent before their outcomes are read
 _PATIENCE = 60.0  # seconds for those
 _GONE = f"- {BROKEN}"  # begins what is said for an interpreter that says nothing
@@ -80,25 +80,10 @@ class Side:
             self._input.close()
 
 
-def mutations(known: Sequence[bytes], words: Sequence[bytes], chance: random.Random) -> Iterator[bytes]:
-    """Damage what is known, without end: pieces are left out, put in, doubled, joined, or changed by a byte."""
-    while True:
-        data = chance.choice(known)
-        for _ in range(chance.choice((1, 1, 2, 3, 5))):
-            at, end = sorted((chance.randint(0, len(data)), chance.randint(0, len(data))))
-            other = chance.choice(known)
-            piece = chance.choice((
-                chance.choice(words or [b""]), chance.randbytes(chance.randint(1, 4)), data[at:end] * 2, other,
-                other[chance.randint(0, len(other)) :], b"",
-            ))  # fmt: skip
-            data = data[:at] + piece + data[chance.choice((at, end, min(len(data), at + 1))) :]
-        yield data[:_MOST]
-
-
 def known_inputs(name: str, chosen: Target, folder: Path) -> list[bytes]:
     """Return the examples, what once broke a claim, and what campaigns have found."""
     files = [path for place in (CRASHES / name, folder / name / "corpus") for path in sorted(place.glob("*"))]
-    return [*chosen.examples, *(path.read_bytes()[:_MOST] for path in files)]
+    return [*chosen.examples, *(path.read_bytes()[:MOST] for path in files)]
 
 
 def differences(

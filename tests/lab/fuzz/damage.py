@@ -1,19 +1,21 @@
-"""Examples, damaged: what a campaign does by coverage, hypothesis does here by chance."""
+"""Examples, damaged: what a campaign does by coverage, is done here by chance."""
 
-from collections.abc import Sequence
+import random
+from collections.abc import Iterator, Sequence
 
-from hypothesis import strategies as st
-
-_MOST = 2048  # bytes
+MOST = 4096  # bytes of an input, as in a campaign
 
 
-@st.composite
-def damaged(draw: st.DrawFn, examples: Sequence[bytes], words: Sequence[bytes]) -> bytes:
-    """An example in which some pieces were left out, put in, or put in the place of others."""
-    data = draw(st.sampled_from(examples))
-    pieces = st.binary(max_size=4) | st.sampled_from([*words, *examples])
-    for _ in range(draw(st.integers(0, 4))):
-        place = draw(st.integers(0, len(data)))
-        left_out = draw(st.integers(0, 8))
-        data = data[:place] + draw(pieces) + data[place + left_out :]
-    return data[:_MOST]
+def mutations(known: Sequence[bytes], words: Sequence[bytes], chance: random.Random) -> Iterator[bytes]:
+    """Damage what is known, without end: pieces are left out, put in, doubled, joined, or changed by a byte."""
+    while True:
+        data = chance.choice(known)
+        for _ in range(chance.choice((1, 1, 2, 3, 5))):
+            at, end = sorted((chance.randint(0, len(data)), chance.randint(0, len(data))))
+            other = chance.choice(known)
+            piece = chance.choice((
+                chance.choice(words or [b""]), chance.randbytes(chance.randint(1, 4)), data[at:end] * 2, other,
+                other[chance.randint(0, len(other)) :], b"",
+            ))  # fmt: skip
+            data = data[:at] + piece + data[chance.choice((at, end, min(len(data), at + 1))) :]
+        yield data[:MOST]

@@ -10,6 +10,6 @@ served.py       the same network behind a real daemon
 busy.py         how busy the GPU is meanwhile, from nvidia-smi
 rounds.py       the measurements in turns
 page.py         the page
-parts.py        copies, decoding, graphs and compilers, each for itself
+parts.py        copies, decoding, and graphs, each for itself; ways.py: a network served in several ways
 first.sh, second.sh   all of it for a machine without a package index, in two commands; unpacked.sh is what they share
 """

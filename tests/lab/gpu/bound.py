@@ -12,18 +12,16 @@ The loop (loop.py) shares our handler, and its limits. These three share nothing
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from tests.lab.benchmarks import models
-from tests.lab.benchmarks.environments import ROOT
+from tests.lab.gpu.loop import Program
 
 if TYPE_CHECKING:
     import torch
@@ -75,34 +73,20 @@ def measure(network: str, device: str) -> Bound:
     """
     decoding = shares(len(os.sched_getaffinity(0)))
     models.resnet(network)  # makes the photograph
-    card = json.loads(_line(_start("card", network, device)))
-    return Bound(sum(decoding), _decode(decoding), card["model"], card["bus"])
-
-
-def _decode(threads: list[int]) -> float:
-    """Return what the processes decode at the same time."""
-    with ExitStack() as stack:
-        processes = [stack.enter_context(_start("decode", str(each))) for each in threads]
+    card = Program(__spec__.name, "card", network, device)
+    found = json.loads(card.line())
+    card.stop()
+    processes = [Program(__spec__.name, "decode", str(threads)) for threads in decoding]
+    try:
         for process in processes:
-            _line(process)
+            process.line()  # it is ready
         for process in processes:
-            assert process.stdin is not None
-            process.stdin.write(f"{SECONDS}\n")
-            process.stdin.close()
-        return sum(float(_line(process)) for process in processes) / SECONDS
-
-
-def _start(*arguments: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", __spec__.name, *arguments]
-    return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-def _line(process: "subprocess.Popen[str]") -> str:
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    if not line:
-        raise RuntimeError(f"{process.args!r} ended with exit code {process.wait()}; the reason is above")
-    return line
+            process.tell(SECONDS)
+        decoded = sum(float(process.line()) for process in processes)
+    finally:
+        for process in processes:
+            process.stop()
+    return Bound(sum(decoding), decoded / SECONDS, found["model"], found["bus"])
 
 
 def decoder(body: bytes) -> Callable[[], Any]:

@@ -25,34 +25,32 @@ from tests.lab.benchmarks.environments import ROOT
 AHEAD = 2  # batches that are read before the model has run them
 
 
-class Loop:
-    """The process.
+class Program:
+    """A program of this folder in a process of its own, which is told what to do, and answers, line by line."""
 
-    Raises:
-        RuntimeError: it ended before it was loaded.
-    """
-
-    def __init__(self, network: str, device: str, batch: int) -> None:
-        command = [sys.executable, "-m", __spec__.name, network, device, str(batch)]
+    def __init__(self, module: str, *arguments: str) -> None:
+        command = [sys.executable, "-m", module, *arguments]
         self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self._line()
 
-    def run(self, seconds: float) -> float:
-        """Return images a second."""
+    def tell(self, line: object) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.write(f"{seconds}\n")
+        self._process.stdin.write(f"{line}\n")
         self._process.stdin.flush()
-        return float(self._line())
 
-    def stop(self) -> None:
-        self._process.communicate()
+    def line(self) -> str:
+        """Return the next line that it prints.
 
-    def _line(self) -> str:
+        Raises:
+            RuntimeError: it ended; the reason is above.
+        """
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"the loop ended with exit code {self._process.wait()}; the reason is above")
+            raise RuntimeError(f"{self._process.args!r} ended with exit code {self._process.wait()}; see above")
         return line
+
+    def stop(self) -> None:
+        self._process.communicate()
 
 
 def load(network: str, gpu: int | None, batch: int, threads: int, folder: Path) -> Any:

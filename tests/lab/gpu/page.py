@@ -92,10 +92,10 @@ def page(facts: Mapping[str, str], measured: Sequence[Measured], tested: Outcome
     parts += [bounds(limit) + "\n"] if limit is not None else []
     parts += [verdict(measured) + "\n"]
     if tested is not None:
-        counts = ", ".join(f"{count} {word}" for word, count in tested.counts.items())
         parts += [
             "## Tests\n",
-            f"The tests of handlers and optimisations on `{facts['device']}`: {counts}, {tested.seconds:.0f} s.\n",
+            f"The tests of handlers and optimisations on `{facts['device']}`: "
+            f"{'all passed' if tested.good else 'not all passed'}, {tested.seconds:.0f} s.\n",
         ]
     return "\n".join(parts)
 

@@ -11,7 +11,7 @@ from tests.lab.benchmarks import models
 from tests.lab.gpu import load, served
 from tests.lab.gpu.busy import watched
 from tests.lab.gpu.load import Load
-from tests.lab.gpu.loop import Loop
+from tests.lab.gpu.loop import Program
 
 BATCHES = (8, 32)
 CLIENTS = 4  # for each row of a batch: two batches are with the worker, which reads ahead, and two wait
@@ -60,19 +60,22 @@ def measure(network: str, device: str, batch: int, plan: Plan) -> Measured:
 
     Raises:
         DidNotStart: the daemon gives no right answer.
-        RuntimeError: the loop or the load generator ended.
+        RuntimeError: the loop ended.
+        CliError: the load generator did.
     """
     made = Measured(batch, CLIENTS * batch)
     body = models.resnet(network).body.read_bytes()
     with tempfile.TemporaryDirectory(prefix="tsctl-gpu-") as folder:
-        loop = Loop(network, device, batch)
+        loop = Program("tests.lab.gpu.loop", network, device, str(batch))
         try:
+            loop.line()  # it is loaded
             running = served.start(network, device, batch, Path(folder))
             try:
                 ask = partial(load.run, running.port, running.target, body, made.clients)
                 ask(WARM_UP)
                 for _ in range(plan.rounds):
-                    made.loop.append(loop.run(plan.seconds))
+                    loop.tell(plan.seconds)
+                    made.loop.append(float(loop.line()))
                     with watched(device.removeprefix("cuda:")) as busy:
                         made.served.append(ask(plan.seconds))
                     made.busy.append(busy.percent)

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.lab.gpu import bound, page, tests
+from tests.lab.gpu import page, tests
 from tests.lab.gpu.__main__ import PAGE, main
 from tests.lab.gpu.bound import Bound
 from tests.lab.gpu.load import Load
@@ -42,35 +42,8 @@ def test_the_committed_page_says_that_nothing_is_measured_yet_or_names_the_gpu()
     assert "These are not figures of a GPU" not in text
 
 
-@pytest.mark.parametrize(
-    ("cores", "threads"), [(1, [1]), (2, [1]), (4, [2]), (8, [3, 3]), (16, [4, 4, 3, 3]), (64, [4] * 14 + [3] * 2)]
-)
-def test_all_cores_but_two_decode_in_processes_of_few_threads(cores: int, threads: list[int]) -> None:
-    assert bound.shares(cores) == threads
-
-
-@pytest.mark.parametrize(
-    ("cores", "gib", "count"),
-    [
-        pytest.param(16, 80, 8, id="half of the cores"),
-        pytest.param(16, 4, 2, id="as many as the card has memory for"),
-        pytest.param(2, 80, 1, id="two cores"),
-        pytest.param(16, None, 8, id="on the processor"),
-        pytest.param(1, 1, 1, id="at least one"),
-    ],
-)
-def test_processes_share_the_card(cores: int, gib: int | None, count: int) -> None:
-    assert tests.processes(cores, None if gib is None else gib << 30) == count
-
-
 def test_what_is_left_out_is_there() -> None:
     assert [file for files in tests.LEFT_OUT.values() for file in files if not (ROOT / file).is_file()] == []
-
-
-def test_pytest_s_counts_are_read() -> None:
-    assert tests.outcomes("14 failed, 1786 passed, 5 skipped, 1 error in 77.19s (0:01:17)") == {
-        "failed": 14, "passed": 1786, "skipped": 5, "error": 1,
-    }  # fmt: skip
 
 
 # What a machine with a GPU and torch has none of, and `gpu-pack` does not bring either.

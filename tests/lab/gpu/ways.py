@@ -5,15 +5,15 @@ process took: the worker, the processes that read images for it, and the daemon.
 """
 
 import argparse
-import os
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.lab.benchmarks import models
+from tests.lab.benchmarks.measuring import processes
 from tests.lab.benchmarks.peers.peer import DidNotStart
 from tests.lab.gpu import load, served
 from tests.lab.gpu.busy import watched
@@ -21,16 +21,14 @@ from tests.lab.gpu.device import CPU
 
 WARM_UP, SECONDS, ALONE = 3.0, 5.0, 2.0
 LEAST = 0.1  # cores: a process of less is not told
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(NamedTuple):
     """One way to serve.
 
     Attributes:
-        further: lines of model-config.yaml.
         clients: of a closed loop, for each row of a batch.
+        further: lines of model-config.yaml.
     """
 
     batch: int = 32
@@ -49,71 +47,47 @@ WAYS: Mapping[str, Way] = {
 }
 
 
-def cpu_seconds() -> dict[int, float]:
-    """Return the CPU time of each process, by its id."""
-    found = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()  # from the third on, proc(5)
-            except OSError:
-                continue  # it has ended
-            found[int(folder.name)] = (int(fields[11]) + int(fields[12])) / _TICKS
-    return found
+def measure(name: str, way: Way, network: str, device: str) -> None:
+    """Serve in one way, and print what was measured.
 
-
-def command_of(pid: int) -> str:
-    try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return "ended"
-    return " ".join(word.decode(errors="replace") for word in words[1:5])
-
-
-def measure(name: str, network: str, device: str) -> None:
-    """Serve in one way, and print what was measured."""
-    way = WAYS[name]
+    Raises:
+        DidNotStart: it gives no right answer.
+    """
     body = models.resnet(network).body.read_bytes()
     with tempfile.TemporaryDirectory(prefix="tsctl-gpu-") as folder:
-        try:
-            running = served.start(network, device, way.batch, Path(folder), way.further)
-        except DidNotStart as reason:
-            print(f"{name}: {reason}", flush=True)
-            return
+        running = served.start(network, device, way.batch, Path(folder), way.further)
         try:
             clients = way.clients * way.batch
             load.run(running.port, running.target, body, clients, WARM_UP)
-            before, began = cpu_seconds(), time.monotonic()
+            before, began = {each.pid: each.cpu for each in processes.read_all()}, time.monotonic()
             with watched(device.removeprefix("cuda:")) as busy:
                 many = load.run(running.port, running.target, body, clients, SECONDS)
-            took, after = time.monotonic() - began, cpu_seconds()
+            took, after = time.monotonic() - began, processes.tree(running.process.pid)
             alone = load.run(running.port, running.target, body, 1, ALONE)
             print(
                 f"{name}, batch {way.batch}: {many.rate:.0f}/s of {clients} clients, {many.errors} errors,"
                 f" p50 {1000 * many.p50:.1f} ms, p99 {1000 * many.p99:.1f} ms, GPU busy {busy.percent} %;"
                 f" one client {alone.rate:.0f}/s, p50 {1000 * alone.p50:.2f} ms"
             )
-            cores = {pid: (seconds - before.get(pid, 0.0)) / took for pid, seconds in after.items()}
-            for pid, used in sorted(cores.items(), key=lambda each: -each[1]):
-                if used >= LEAST:
-                    print(f"    {used:5.2f} cores  {pid} {command_of(pid)}", flush=True)
+            for process in after:
+                if (cores := (process.cpu - before.get(process.pid, 0.0)) / took) >= LEAST:
+                    print(
+                        f"    {cores:5.2f} cores  {process.pid} {processes.command_of(process.pid)[:100]}", flush=True
+                    )
         finally:
             running.stop()
-
-
-def _known(name: str) -> str:
-    if name not in WAYS:
-        raise argparse.ArgumentTypeError(f"`{name}` is none of {', '.join(WAYS)}")
-    return name
 
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab.gpu.ways", description="Serve in several ways.")
     parser.add_argument("--device", default="cuda:0", help="`cuda:0`, or `cpu` to try it with a small network")
-    parser.add_argument("ways", nargs="*", type=_known, default=list(WAYS), metavar="NAME", help=", ".join(WAYS))
+    parser.add_argument("ways", nargs="*", choices=[*WAYS, []], metavar="NAME", help=", ".join(WAYS))
     given = parser.parse_args(arguments)
-    for name in given.ways:
-        measure(name, "resnet18" if given.device == CPU else "resnet50", given.device)
+    for name in given.ways or WAYS:
+        try:
+            measure(name, WAYS[name], "resnet18" if given.device == CPU else "resnet50", given.device)
+        except DidNotStart as reason:
+            print(f"{name}: {reason}", flush=True)
     return 0
 
 

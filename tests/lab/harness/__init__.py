@@ -22,7 +22,7 @@ For real daemons:
     protocol_clients   those of other protocols, from the folders of extensions
     clients   honest clients: each request is judged, and entered in the ledger
     faults    workers are killed, the daemon is replaced, commands are sent; a scenario adds its changes
-    daemon    the processes of a daemon, its control socket, archives whose answers have an account
+    daemon    the processes of a daemon, archives whose answers have an account
     footprint memory and descriptors when it is calm, and what is left in the end
 
 A verdict that never finds anything proves nothing: `test_verdict.py` and the tests of each scenario plant what must be

@@ -1,17 +1,12 @@
-"""A daemon's processes, its control socket, and archives whose answers have an account (accounts.py)."""
+"""A daemon's processes, and archives whose answers have an account (accounts.py)."""
 
 import contextlib
-import http.client
-import json
 import os
 import signal
-import socket
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any
 
-from tests.e2e.served import ARCHIVES, Answer, Served
-from tests.lab.harness.peer import PATIENCE
+from tests.e2e.served import ARCHIVES, Served
 from tsctl.daemon.marfile import Packing, write_archive
 
 MARK = "UPGRADES_MARK"  # in the environment of whatever a daemon has started
@@ -61,27 +56,6 @@ def kill_worker(served: Served, pid: int, killed: set[int]) -> bool:
         finally:
             os.close(handle)
     return False
-
-
-def control(served: Served, method: str, path: str) -> Answer:
-    """Send one request to the control socket, which is there all the time.
-
-    Raises:
-        OSError, HTTPException: no daemon answered.
-    """
-    connection = http.client.HTTPConnection("tsctl")
-    with socket.socket(socket.AF_UNIX) as connection.sock, contextlib.closing(connection):
-        connection.sock.settimeout(PATIENCE)
-        connection.sock.connect(served.environment["TSCTL_SOCKET"])
-        connection.request(method, path)
-        with connection.getresponse() as response:
-            headers = {name.lower(): value for name, value in response.getheaders()}
-            return Answer(response.status, headers, response.read())
-
-
-def described(served: Served, model: str) -> Any:
-    """Read the describe document of a model."""
-    return json.loads(control(served, "GET", f"/models/{model}").body)[0]
 
 
 def pack_accounts(served: Served, model: str, generation: int, settings: str, version: str = "1.0") -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.e2e.served import Served
 from tests.lab.harness.crowd import Crowd
-from tests.lab.harness.daemon import control, described, kill_worker
+from tests.lab.harness.daemon import kill_worker
 from tests.lab.harness.ledger import Ledger
 
 UPGRADE_PATIENCE = 600.0  # seconds
@@ -40,7 +40,7 @@ class Faults(Crowd):
 
     def _command(self, done: str, model: str, method: str, path: str, **expected: Any) -> bool:
         """Send a command; tell whether it was acknowledged."""
-        answer = control(self._served, method, path)
+        answer = self._served.command(method, path)
         if answer.status == 503 and b"being upgraded" in answer.body and "retry-after" in answer.headers:
             self.ledger.count("refused during an upgrade")
             return False
@@ -49,7 +49,7 @@ class Faults(Crowd):
             return False
         self.ledger.count(done)
         if expected:
-            found = described(self._served, model)
+            found = self._served.describe(model)
             if any(found[name] != value for name, value in expected.items()):
                 self.ledger.broken.append(f"{method} {path} was acknowledged, and not done: {found}")
         return True

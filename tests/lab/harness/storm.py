@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.e2e.served import Served
 from tests.lab.harness.ledger import Ledger
+from tests.lab.harness.peer import PATIENCE
 
 SHOWN = 20  # sentences of each kind
 LOG_END = 4000  # characters of the daemon's log
@@ -38,6 +39,7 @@ def run(program: str, arguments: Sequence[str], storm: Storm, about: str | None,
     ledger = Ledger()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         served = Served(Path(folder))
+        served.patience = PATIENCE
         try:
             storm(served, given, ledger)
         finally:

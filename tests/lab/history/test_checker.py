@@ -5,6 +5,7 @@ import random
 import pytest
 
 from tests.lab.history.checker import Operation, Outcome, gaps
+from tests.lab.history.clients import random_command
 from tests.lab.history.commands import (
     BROKEN,
     Command,
@@ -120,20 +121,6 @@ def simulated(seed: int, clients: int = 4, each: int = 30) -> tuple[list[Operati
             registered = after or registered
             running[client] = (command, now, after)
     return history, registered
-
-
-def random_command(rng: random.Random) -> Command:
-    name, version = rng.choice(["m", "n"]), rng.choice(["1", "2"])
-    what = Version(rng.choice("ab"), rng.randrange(1, 5), rng.randrange(3))
-    commands: list[Command] = [
-        Register(name, version, what),
-        Register(name, version, what, replace=True),
-        Scale(name, version, rng.randrange(3)),
-        Set(name, version, rng.randrange(1, 5)),
-        Unregister(name, version),
-        SetDefault(name, version),
-    ]
-    return rng.choice(commands)
 
 
 @pytest.mark.parametrize("seed", range(20))

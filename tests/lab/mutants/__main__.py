@@ -15,11 +15,15 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from tests.lab.mutants.changes import Mutant, mutants
-from tests.lab.mutants.judging import prepare, survivors, unchanged
+from tests.lab.mutants.judging import PROFILE, Judging, register_profile
 from tests.lab.mutants.modules import EQUIVALENT, MODULES
 
 ENOUGH = 0.9
+PYTEST = f"-q -s -p no:cacheprovider -p no:xdist --hypothesis-seed=0 --hypothesis-profile={PROFILE}"
+IMPORTED_BEFORE = "ignore::pytest.PytestAssertRewriteWarning"  # hypothesis, for its profile
 
 
 def drawn(module: str, each: int, seed: int) -> list[Mutant]:
@@ -28,16 +32,12 @@ def drawn(module: str, each: int, seed: int) -> list[Mutant]:
     return sorted(random.Random(seed).sample(found, min(each, len(found))), key=lambda mutant: mutant.line)
 
 
-def judge(module: str, each: int, seed: int, at_once: int) -> float:
+def judge(judging: Judging, module: str, each: int, seed: int, at_once: int) -> float:
     """Print a module's row and its survivors; return the share of tried mutants that were killed."""
     began = time.monotonic()
     chosen, known = drawn(module, each, seed), EQUIVALENT.get(module, {})
     tried = [mutant for mutant in chosen if mutant.text not in known]
-    tests = MODULES[module]
-    usual = unchanged(module, tests)
-    if usual is None:
-        raise SystemExit(f"{module}: its tests fail without any change: {' '.join(tests)}")
-    alive = survivors(module, tried, tests, at_once, usual)
+    alive = judging.survivors(module, tried, MODULES[module][0], at_once)
     killed, same = len(tried) - len(alive), len(chosen) - len(tried)
     share = killed / len(tried)
     print(f"{module:32} {len(chosen):5} {same:10} {killed:7} {share:7.1%} {time.monotonic() - began:8.0f}", flush=True)
@@ -54,11 +54,17 @@ def main(arguments: Sequence[str]) -> int:
     cores = len(os.sched_getaffinity(0))
     parser.add_argument("--at-once", type=int, default=cores, help="how many run at the same time; a core each")
     given = parser.parse_args(arguments)
-    prepare()
     chosen = [name for name in MODULES if not given.modules or any(part in name for part in given.modules)]
-    print(f"{'module':32} {'drawn':>5} {'equivalent':>10} {'killed':>7} {'share':>7} {'seconds':>8}", flush=True)
-    shares = [judge(module, given.each, given.seed, given.at_once) for module in chosen]
-    return 0 if all(share >= ENOUGH for share in shares) else 1
+    shares: list[float] = []
+
+    def judge_all(judging: Judging) -> None:
+        print(f"{'module':32} {'drawn':>5} {'equivalent':>10} {'killed':>7} {'share':>7} {'seconds':>8}", flush=True)
+        shares.extend(judge(judging, module, given.each, given.seed, given.at_once) for module in chosen)
+
+    register_profile()
+    tests = dict.fromkeys(test for module in chosen for test in MODULES[module])
+    code = pytest.main([*PYTEST.split(), "-W", IMPORTED_BEFORE, *tests], plugins=[Judging(chosen, judge_all)])
+    return int(code) or int(min(shares) < ENOUGH)
 
 
 if __name__ == "__main__":

@@ -36,12 +36,16 @@ class Mutant:
     _place: int
     _number: int
 
-    def changed(self) -> str:
-        """Return the whole module's source, changed."""
+    def changed(self) -> ast.Module:
+        """Return the whole module, changed; its lines are those of the source."""
         tree = ast.parse(self._source)
+        function = max((each for each in outermost(tree) if first_line(each) <= self.line), key=first_line)
         target = list(_places(tree))[self._place]
+        kept = any(isinstance(each, ast.Name) and each.id == "super" for each in ast.walk(function))
         _Replacing(target, _changed(target)[self._number]).visit(tree)
-        return ast.unparse(ast.fix_missing_locations(tree))
+        if kept:  # a function that the interpreter has made can be given other code only with the same free names
+            function.body += ast.parse("if False: __class__").body
+        return ast.fix_missing_locations(tree)
 
 
 def mutants(source: str) -> list[Mutant]:
@@ -55,6 +59,20 @@ def mutants(source: str) -> list[Mutant]:
         for number, other in enumerate(_changed(place)):
             found.append(Mutant(place.lineno, f"{where}: {before} → {_told(other)}", source, index, number))
     return sorted(found, key=lambda each: each.line)
+
+
+def outermost(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Yield the functions of a module and of its classes, not those within functions."""
+    for node in ast.iter_child_nodes(tree):
+        if _is_function(node):
+            yield node
+        else:
+            yield from outermost(node)
+
+
+def first_line(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Return the line of its first decorator, or its own: that of its code."""
+    return min([function.lineno, *(each.lineno for each in function.decorator_list)])
 
 
 def _told(node: ast.AST) -> str:

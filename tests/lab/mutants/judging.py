@@ -1,39 +1,46 @@
-"""One mutant against the tests that reach its module, in a forked process of its own."""
+"""Mutants against the tests that reach them, each in a fork of one process that has collected all of these tests.
 
-import importlib.abc
-import importlib.machinery
-import importlib.util
+A mutant is a change within one function: the fork gives that function, which everybody has imported already, the code
+of the changed one. So nothing is imported or collected anew, and only files are run whose tests enter the function.
+"""
+
+import ast
+import contextlib
+import gc
 import os
-import resource
+import pickle
 import signal
 import sys
 import tempfile
+import threading
 import time
-import types
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from tests.lab.mutants.changes import Mutant
+from tests.lab.mutants.changes import Mutant, first_line, outermost
 
-# A mutant that loops, or waits, for ever is killed, too; processor time, as others may work on the machine.
-LOOPS = 20  # seconds of processor time: for the module's own tests, and beyond twice what all unchanged tests took
-WAITS = 60  # seconds beyond twice what they took
-# What tests import from elsewhere, once for all mutants; none of it starts a thread.
-_LIBRARIES = ("hypothesis", "msgspec", "numpy", "httptools", "uvloop", "prometheus_client", "yaml", "click", "rich")
+# A mutant that loops, or waits, for ever is killed, too: after so many times what a test takes without any change …
+TIMES = 10
+LOOPS = 5.0  # … and these seconds of processor time, as others may work on the machine
+WAITS = 15.0  # … and these seconds
+PROFILE = "mutants"
+_ENTERED = "__entered__"  # the global name of the functions that a test has entered
+_OF_FUNCTION = 1  # inspect.CO_OPTIMIZED: the code of a function, not of a class
+Codes = Mapping[int, CodeType]  # of a module's functions, by their first lines
 
 
-def prepare() -> None:
-    """Import the libraries into this process, of which each mutant's is a fork."""
-    for name in _LIBRARIES:
-        importlib.import_module(name)
-    # As tests/conftest.py, but a failing example kills, however large it is.
+def register_profile() -> None:
+    """Set hypothesis as tests/conftest.py does, but a failing example kills, however large it is."""
     settings.register_profile(
-        "mutants",
+        PROFILE,
         deadline=None,
+        database=None,
         suppress_health_check=[HealthCheck.too_slow],
         phases=[Phase.explicit, Phase.generate],
         report_multiple_bugs=False,
@@ -41,96 +48,189 @@ def prepare() -> None:
 
 
 class Usual(NamedTuple):
-    """The seconds that the tests take with the module as it is: of the clock, and of the processor."""
+    """One test without any change.
 
+    Attributes:
+        cpu, wall: seconds.
+        entered, made: functions of the modules, by module and first line, that were entered in all, and before the
+            test itself, by fixtures that others may share.
+    """
+
+    passed: bool
+    cpu: float
     wall: float
-    processor: float
+    entered: frozenset[tuple[str, int]]
+    made: frozenset[tuple[str, int]]
 
 
-def unchanged(module: str, tests: Sequence[str]) -> Usual | None:
-    """Run the tests with the module as it is; return None if one fails."""
-    source = Path(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
-    began = time.monotonic()
-    _, status, used = os.wait4(_fork(module, source, tests, None), 0)
-    return None if status else Usual(time.monotonic() - began, used.ru_utime + used.ru_stime)
-
-
-def survivors(module: str, mutants: Sequence[Mutant], tests: Sequence[str], at_once: int, usual: Usual) -> list[Mutant]:
-    """Return the mutants with which all tests pass.
+class Judging:
+    """A plugin of pytest that calls `judge` in place of running the tests, when all are collected.
 
     Args:
-        module: its dotted name; nothing may have imported it in this process.
-        at_once: how many run at the same time.
-        usual: what `unchanged` returned for these tests.
+        modules: their dotted names.
     """
-    assert module not in sys.modules
-    waiting, running, alive = list(mutants), dict[int, Mutant](), []
-    while waiting or running:
-        while waiting and len(running) < at_once:
-            mutant = waiting.pop(0)
-            running[_fork(module, mutant.changed(), tests, usual)] = mutant
-        ended, status = os.wait()
-        mutant = running.pop(ended)
-        if status == 0:
-            alive.append(mutant)
-    return sorted(alive, key=lambda each: each.line)
 
+    def __init__(self, modules: Sequence[str], judge: Callable[["Judging"], None]) -> None:
+        self._modules = modules
+        self._judge = judge
+        self._failed = False
+        self._entered, self._made = set[tuple[str, int]](), frozenset[tuple[str, int]]()
+        self._items: list[pytest.Item] = []
+        self._usual: list[Usual] = []
+        self._files: defaultdict[str, list[int]] = defaultdict(list)  # the indices of a file's tests
+        self._functions: defaultdict[str, list[FunctionType]] = defaultdict(list)  # by module
 
-def _fork(module: str, source: str, tests: Sequence[str], usual: Usual | None) -> int:
-    child = os.fork()
-    if not child:
-        os._exit(_run(module, source, tests, usual))
-    return child
-
-
-def _run(module: str, source: str, tests: Sequence[str], usual: Usual | None) -> int:
-    os.setsid()
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which ends the process
-    signal.alarm(0 if usual is None else int(2 * usual.wall) + WAITS)
-    silent = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):
-        os.dup2(silent, descriptor)
-    changed = _Changed(module, source)
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = folder
-        options = "-x -q -p no:cacheprovider -p no:xdist --hypothesis-seed=0 --hypothesis-profile=mutants"
-        early = "ignore::pytest.PytestAssertRewriteWarning"  # hypothesis is imported by `prepare`
-        common = [*options.split(), "-W", early, "--basetemp", f"{folder}/made"]
-        own, *reaching = tests
-        try:
-            if usual is not None:
-                _limit_processor(LOOPS)
-            # Its own tests kill most mutants; those that reach it take seconds to be collected.
-            if failed := pytest.main([*common, own], plugins=[changed]):
-                return int(failed)
-            if usual is not None:
-                _limit_processor(int(2 * usual.processor) + LOOPS)
-            return int(pytest.main([*common, f"--ignore={own}", *reaching], plugins=[changed]))
-        except SystemExit:  # of a module that no longer works
-            return 1
-
-
-def _limit_processor(seconds: int) -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
-
-
-class _Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds the module in a text."""
-
-    def __init__(self, module: str, source: str) -> None:
-        self._module, self._source = module, source
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._failed |= report.failed
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_load_initial_conftests(self) -> None:
-        """Come before pytest's own finder, which takes what it may rewrite."""
-        sys.meta_path.insert(0, self)
+    def pytest_runtest_call(self) -> None:
+        self._made = frozenset(self._entered)
 
-    def find_spec(self, name: str, path: object = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
-        if name != self._module:
-            return None
-        return importlib.util.spec_from_loader(name, self, origin=str(Path(*name.split(".")).with_suffix(".py")))
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        assert threading.active_count() == 1, threading.enumerate()
+        self._items = session.items
+        for index, item in enumerate(session.items):
+            self._files[item.nodeid.partition("::")[0]].append(index)
+        names = {str(sys.modules[name].__file__): name for name in self._modules}
+        gc.unfreeze()  # what conftest.py has frozen is not among the objects
+        for each in gc.get_objects():
+            if isinstance(each, FunctionType) and each.__code__.co_filename in names:
+                self._functions[names[each.__code__.co_filename]].append(each)
+        gc.freeze()
+        self._note_usual()
+        self._judge(self)
+        return True
 
-    def exec_module(self, module: types.ModuleType) -> None:
-        # As from its file: by the path, tracebacks tell our frames from a handler's.
-        file = Path(*self._module.split(".")).with_suffix(".py").absolute()
-        exec(compile(self._source, str(file), "exec"), module.__dict__)
+    def survivors(self, module: str, mutants: Sequence[Mutant], own: str, at_once: int) -> list[Mutant]:
+        """Return the mutants with which all tests pass.
+
+        Args:
+            own: the module's own tests, a file or folder: they kill most, and run first.
+            at_once: how many run at the same time.
+        """
+        waiting, running, alive = list(mutants), dict[int, Mutant](), []
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                mutant = waiting.pop(0)
+                running[_fork(lambda each=mutant: self._run_changed(module, each, own))] = mutant  # type: ignore[misc]
+            ended, status = os.wait()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(ended, signal.SIGKILL)  # what its tests have started
+            mutant = running.pop(ended)
+            if status == 0:
+                alive.append(mutant)
+        return sorted(alive, key=lambda each: each.line)
+
+    def _note_usual(self) -> None:
+        """Run all tests once without any change, and note which functions each of them enters.
+
+        One that fails judges no mutant: it is named, and left out.
+        """
+        with tempfile.NamedTemporaryFile() as told:
+            path = Path(told.name)
+            os.waitpid(_fork(lambda: path.write_bytes(pickle.dumps([*self._run_noting()]))), 0)
+            self._usual = pickle.loads(path.read_bytes())
+        for index, usual in enumerate(self._usual):
+            if not usual.passed:
+                name = self._items[index].nodeid
+                self._files[name.partition("::")[0]].remove(index)
+                print(f"left out, as it fails without any change: {name}", flush=True)
+
+    def _run_noting(self) -> Iterator[Usual]:
+        for name in self._modules:
+            sys.modules[name].__dict__[_ENTERED] = self._entered
+            self._exchange(name, codes_of(noting(name), name))
+        for index in range(len(self._items)):
+            cpu, wall = time.process_time(), time.monotonic()
+            passed = self._run_one(index, index + 1)
+            took = time.process_time() - cpu, time.monotonic() - wall
+            yield Usual(passed, *took, frozenset(self._entered), self._made)
+            self._entered.clear()
+
+    def _run_changed(self, module: str, mutant: Mutant, own: str) -> None:
+        """Run the tests that reach a mutant; the first that fails ends this process."""
+        codes = codes_of(mutant.changed(), module)
+        line = max(line for line in codes if line <= mutant.line)
+        self._exchange(module, {line: codes[line]})
+        tests = self._reaching((module, line), own)
+        for index, following in zip(tests, [*tests[1:], len(self._items)], strict=False):
+            usual = self._usual[index]
+            signal.setitimer(signal.ITIMER_PROF, TIMES * usual.cpu + LOOPS)
+            signal.setitimer(signal.ITIMER_REAL, TIMES * usual.wall + WAITS)
+            if not self._run_one(index, following):
+                os._exit(1)
+
+    def _reaching(self, function: tuple[str, int], own: str) -> list[int]:
+        """Return the tests that enter a function: its own first, then of the files that take the least time.
+
+        Where a fixture enters it, all tests of the file count: what it has made, others look at.
+        """
+        found = dict[str, list[int]]()
+        for file, tests in self._files.items():
+            if any(function in self._usual[each].made for each in tests):
+                found[file] = tests
+            elif entering := [each for each in tests if function in self._usual[each].entered]:
+                found[file] = entering
+
+        def order(file: str) -> tuple[bool, float]:
+            return not file.startswith(own), sum(self._usual[each].cpu for each in found[file])
+
+        return [index for file in sorted(found, key=order) for index in found[file]]
+
+    def _run_one(self, index: int, following: int) -> bool:
+        """Run a test; `following` is the next one, for which fixtures stay."""
+        self._failed = False
+        item, after = self._items[index], self._items[following] if following < len(self._items) else None
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+        return not self._failed
+
+    def _exchange(self, module: str, codes: Codes) -> None:
+        """Give functions of a module other code."""
+        for function in self._functions[module]:
+            code = codes.get(function.__code__.co_firstlineno)
+            if code is not None and function.__code__.co_name == code.co_name:
+                function.__code__ = code
+
+
+def noting(module: str) -> ast.Module:
+    """Return a module's tree, whose functions note that they are entered."""
+    tree = ast.parse(Path(str(sys.modules[module].__file__)).read_text(encoding="utf-8"))
+    for function in outermost(tree):
+        function.body.insert(0, *ast.parse(f"{_ENTERED}.add(({module!r}, {first_line(function)}))").body)
+    return ast.fix_missing_locations(tree)
+
+
+def codes_of(tree: ast.Module, module: str) -> Codes:
+    """Return the code of the functions of a module and its classes: as of its file, by which tracebacks are told."""
+
+    def within(code: CodeType) -> Iterator[CodeType]:
+        for each in code.co_consts:
+            if isinstance(each, CodeType) and each.co_flags & _OF_FUNCTION and not each.co_name.startswith("<"):
+                yield each
+            elif isinstance(each, CodeType) and not each.co_flags & _OF_FUNCTION:
+                yield from within(each)
+
+    file = str(sys.modules[module].__file__)
+    return {code.co_firstlineno: code for code in within(compile(tree, file, "exec", dont_inherit=True))}
+
+
+def _fork(run: Callable[[], object]) -> int:
+    """Run a function in a process of its own, whose exit code is 0 if it returns; return its id."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        os.setsid()
+        for number in (signal.SIGALRM, signal.SIGPROF):
+            signal.signal(number, signal.SIG_DFL)  # which ends the process
+        silent = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(silent, descriptor)
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["PYTEST_DEBUG_TEMPROOT"] = folder  # where pytest makes its folders
+            run()
+    except BaseException:  # noqa: BLE001 - also SystemExit
+        os._exit(1)
+    os._exit(0)

@@ -37,6 +37,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "tsctl.daemon.batching.dispatcher": {
         "_end: if job.budget is not None → if True": _NO_DEADLINE,
         "_send: if job.budget is not None → if True": _NO_DEADLINE,
+        "_pump: if self.expiry.watching → if True": "without a deadline nothing is late, and no alarm is set",
+        "_fears: return job.apart is not None → return None": "without quarantine no job is kept apart",
         "close: self._timer = None → pass": "a timer that is cancelled is cancelled again",
         "_size_ahead: head, size = self._queue.head, self._traffic.enough(len(self._queue), 0): 0 → 1": (
             "beside one idle worker as beside none"
@@ -52,6 +54,11 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "take_batch: if len(jobs) < count:: len(jobs) < count → len(jobs) <= count": "no job of low priority is added",
     },
     "tsctl.daemon.batching.policies.auto": {
+        "__init__: self._parts = 0  # over how many workers the clients are split; 0 while the clients are unknown …:"
+        " 0 → 1": "each decision plans anew",
+        "__init__: self._clients = 0 → pass": "it is read where there are parts, which come with it",
+        "_send: self._return_due = 0.0: 0.0 → 1.0": "the clock is past its first second",
+        "_best: return 0.0 → return None": "both are false, and nobody reckons with it",
         "__init__: self._return_due = 0.0  # until when the last batch's clients are awaited: 0.0 → 1.0": (
             "nobody is awaited before a batch was sent, which sets it to 0.0"
         ),

@@ -3,18 +3,15 @@
 python -m tests.lab.policies.sizes [--markdown FILE]; exits 1 if `auto` is not near enough to the best.
 """
 
-import argparse
 import itertools
 import math
-import multiprocessing
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 from tests.lab.policies.loads import Closed, Load, Poisson
-from tests.lab.policies.page import insert
+from tests.lab.policies.page import compare
 from tests.lab.policies.workers import constant
 from tests.lab.policies.world import MakeCollector, Measured, SimulatedModel, World
 from tsctl.daemon.batching.policies.auto import Auto
@@ -24,7 +21,6 @@ OF_SEVERAL = 0.8  # … and with several, over which clients are cut by other ru
 REQUESTS = 9000  # of `auto` in a closed loop, of which the first third, in which it learns, is left out
 OPEN = 30_000  # of independent requests, of which two thirds are left out: what has piled up until then is answered
 FEWER = 1800  # of a constant size
-SECTION = "sizes"
 NOISE = 0.1
 CLIENTS = (1, 8, 32, 128)
 LOADS = (0.5, 0.9)  # of independent requests, as shares of the best rate
@@ -68,6 +64,9 @@ class Case(NamedTuple):
     cores: float
     clients: int = 0
     load: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{CURVES[self.curve].name}; {self.place}, {self.clients or self.load:g}"
 
     @property
     def place(self) -> str:
@@ -165,33 +164,15 @@ def is_near(result: Result) -> bool:
     return result.ratio >= NEAR_ENOUGH and result.auto >= 0.97 * result.ones
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.lab.policies.sizes", description="The best batch size.")
-    parser.add_argument(
-        "--markdown", type=Path, metavar="FILE", help="put the table into this file, between its markers"
+def text(results: Sequence[Result]) -> str:
+    """Return the table, and a sentence about the worst cell."""
+    worst, later = min(results, key=lambda result: result.ratio), sorted(result.later for result in results)
+    return "\n".join(markdown(results)) + (
+        f"\n\n{len(results)} cells; the worst rate {worst.ratio:.2f} of the best size's "
+        f"({CURVES[worst.case.curve].name}, {worst.case.place}, {worst.case.clients or worst.case.load:g}), "
+        f"the 99th percentile of that size's in the median {later[len(later) // 2]:.2f}, at most {later[-1]:.2f}."
     )
-    parser.add_argument("--only", default="", metavar="TEXT", help="only batch times whose name has this")
-    options = parser.parse_args(arguments)
-    rows = [case for case in cases() if options.only in CURVES[case.curve].name]
-    with multiprocessing.Pool() as pool:
-        results = pool.map(measure, rows, chunksize=1)
-    table = "\n".join(markdown(results))
-    print(table)
-    worst = min(results, key=lambda result: result.ratio)
-    later = sorted(result.later for result in results)
-    summary = (
-        f"{len(results)} cells; the worst rate {worst.ratio:.2f} of the best size's ({CURVES[worst.case.curve].name}, "
-        f"{worst.case.place}, {worst.case.clients or worst.case.load:g}), the 99th percentile of that size's in the"
-        f" median {later[len(later) // 2]:.2f}, at most {later[-1]:.2f}."
-    )
-    print(f"\n{summary}")
-    far = [result for result in results if not is_near(result)]
-    for result in far:
-        print(f"{result.ratio:.3f}: {CURVES[result.case.curve].name}, {result}", file=sys.stderr)
-    if options.markdown:
-        insert(options.markdown, SECTION, f"{table}\n\n{summary}")
-    return int(bool(far))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(compare("sizes", sys.argv[1:], cases(), measure, text, is_near))

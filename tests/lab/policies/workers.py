@@ -6,18 +6,15 @@ the number of clients, and holds no request longer than the maximum delay. The b
 python -m tests.lab.policies.workers [--markdown FILE]; exits 1 if `auto` is not near enough to the best.
 """
 
-import argparse
 import itertools
-import multiprocessing
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from statistics import fmean
 
 from tests.lab.policies.loads import Closed
-from tests.lab.policies.page import insert
+from tests.lab.policies.page import compare
 from tests.lab.policies.rules import Constant
 from tests.lab.policies.world import MakeCollector, SimulatedModel, World
 from tsctl.daemon.batching.policies.auto import Auto
@@ -29,7 +26,6 @@ REQUESTS = 2500  # in a run of `auto`; the first fifth is discarded
 FEWER = 1200  # in a run of a constant cut, which learns nothing
 SEEDS = (1, 2, 3)
 BATCH_SIZES = (8, 4)
-SECTION = "workers"
 # Batch times: name, a, c and the maximum delay, in seconds.
 CURVES = (
     ("50 + 10 n", 0.050, 0.010, 0.100),
@@ -137,32 +133,14 @@ def markdown(results: Sequence[Result]) -> Iterator[str]:
         yield ""
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.lab.policies.workers", description="Clients of several workers."
-    )
-    parser.add_argument(
-        "--markdown", type=Path, metavar="FILE", help="put the table into this file, between its markers"
-    )
-    options = parser.parse_args(arguments)
-    rows = cases(BATCH_SIZES)
-    with multiprocessing.Pool() as pool:
-        results = pool.map(measure, rows, chunksize=1)
-    table = "\n".join(markdown(results)).strip()
-    print(table)
+def text(results: Sequence[Result]) -> str:
+    """Return the tables, and a sentence about the worst row."""
     worst = min(results, key=lambda result: result.ratio)
-    summary = (
-        f"{len(results)} rows; the worst {worst.ratio:.3f} of the best constant cut ({worst.case.name}, "
+    return "\n".join(markdown(results)).strip() + (
+        f"\n\n{len(results)} rows; the worst {worst.ratio:.3f} of the best constant cut ({worst.case.name}, "
         f"{worst.case.clients} clients, batches of {' to '.join(map(str, sorted({*worst.cut})))})."
     )
-    print(f"\n{summary}")
-    for result in results:
-        if result.ratio < NEAR_ENOUGH:
-            print(f"{result.ratio:.3f}: {result.case}, {result.cut}", file=sys.stderr)
-    if options.markdown:
-        insert(options.markdown, SECTION, f"{table}\n\n{summary}")
-    return int(worst.ratio < NEAR_ENOUGH)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(compare("workers", sys.argv[1:], cases(), measure, text, lambda result: result.ratio >= NEAR_ENOUGH))

@@ -16,7 +16,7 @@ from tests.lab.simulation.rows import RowScript
 from tests.lab.simulation.script import SIGKILL, Script
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.workers.engine import WorkerSpec
-from tsctl.daemon.workers.processes.pipe import Pace, PipeReader
+from tsctl.daemon.workers.processes.output import Pace, PipeReader
 from tsctl.daemon.workers.processes.reaper import Process as Child
 from tsctl.daemon.workers.processes.spawn import SpawnRequest
 from tsctl.handlers import wire

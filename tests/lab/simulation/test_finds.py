@@ -19,7 +19,7 @@ from tsctl.daemon.extensions.quarantine.dispatcher import Screening
 from tsctl.daemon.extensions.quarantine.quarantine import Quarantine
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.models.persistence.ledger import Ledger
-from tsctl.daemon.models.pool_follower import PoolFollower
+from tsctl.daemon.models.request_path import PoolFollower
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers import pool, slot
 from tsctl.daemon.workers.engine import Worker

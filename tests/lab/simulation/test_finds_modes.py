@@ -15,7 +15,7 @@ from tsctl.daemon.extensions.sequences import dispatcher as sequence_dispatcher
 from tsctl.daemon.extensions.sequences.dispatcher import SequenceDispatcher
 from tsctl.daemon.extensions.sequences.marks import SequenceMark
 from tsctl.daemon.extensions.sequences.table import OpenSequence, Sequences
-from tsctl.daemon.models.pool_follower import PoolFollower
+from tsctl.daemon.models.request_path import PoolFollower
 from tsctl.daemon.workers.engine import Worker, WorkerSpec
 from tsctl.daemon.workers.frames import RowFlow
 from tsctl.daemon.workers.inflight import InFlight

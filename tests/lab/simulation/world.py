@@ -34,8 +34,7 @@ from tsctl.daemon.extensions.sequences.service import open_sequences
 from tsctl.daemon.marfile import Manifest, parse_manifest
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.metrics.version import VersionMetrics
-from tsctl.daemon.models.archives.directories import Progress
-from tsctl.daemon.models.archives.opening import Archives, Contents
+from tsctl.daemon.models.archives.opening import Archives, Contents, Progress
 from tsctl.daemon.models.build import ArchiveTexts, ModelFactory
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
@@ -44,7 +43,7 @@ from tsctl.daemon.models.request_path import Resources
 from tsctl.daemon.models.retirement import LiveVersions
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion, Source
-from tsctl.daemon.workers.gpus import Placement
+from tsctl.daemon.workers.cores import Placement
 from tsctl.handlers import wire
 
 T = TypeVar("T")

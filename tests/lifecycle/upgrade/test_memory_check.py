@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tsctl.daemon.core.machine.memory import descendants, left_in, proportional
+from tsctl.daemon.core.machine.processes import descendants, left_in, proportional
 from tsctl.daemon.lifecycle.upgrade.old import MemoryCheck, measure, shortage
 
 MIB = 1024**2

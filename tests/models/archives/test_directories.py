@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tsctl.daemon.models.archives.directories import Directories
+from tsctl.daemon.models.archives.opening import Directories
 from tsctl.daemon.models.archives.unpack import Limits
 
 

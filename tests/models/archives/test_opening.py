@@ -9,8 +9,7 @@ from tests.kit.archives import model_files, write_files, write_mar
 from tests.kit.build import make_config
 from tsctl.daemon import paths
 from tsctl.daemon.core.errors import ArchiveNotFound, Conflict
-from tsctl.daemon.models.archives.directories import Directories
-from tsctl.daemon.models.archives.opening import Archives, Contents
+from tsctl.daemon.models.archives.opening import Archives, Contents, Directories
 from tsctl.daemon.models.archives.unpack import Limits
 from tsctl.daemon.models.registrar import no_progress
 from tsctl.daemon.models.request import Registration

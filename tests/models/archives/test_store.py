@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tsctl.daemon.core.errors import ArchiveNotFound
-from tsctl.daemon.models.archives.store import archives, locate, sizes
+from tsctl.daemon.models.archives.download import archives, locate, sizes
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from tests.kit.daemon import StubDaemon
 from tests.models.test_registrar import BROKEN
 from tsctl.daemon.core.errors import WorkersFailed
 from tsctl.daemon.models.change import change_settings
-from tsctl.daemon.models.persistence.earlier import earlier_after, one_change
 from tsctl.daemon.models.persistence.snapshot import Snapshot, SnapshotEntry
+from tsctl.daemon.models.persistence.snapshot_file import earlier_after, one_change
 from tsctl.daemon.models.registrar import Registration, no_progress
 from tsctl.daemon.models.routing.route import Route
 from tsctl.daemon.models.settings import Overrides

@@ -151,7 +151,7 @@ def test_members_of_the_first_format_that_are_not_the_cores_are_parts_of_extensi
 async def test_what_changes_while_a_model_is_reserved_is_one_change(tmp_path: Path, restarted: bool) -> None:
     bench = NotedDaemon(tmp_path)
     await left_by(bench, None)
-    bench.service.reserved = {"m": ("1.0",)}
+    bench.service.reserve("m", ("1.0",))
     bench.service.kept = {"reserved": {"m": ["1.0"]}}
     change(bench, 2)
     await bench.registrar.ledger.save()
@@ -162,7 +162,8 @@ async def test_what_changes_while_a_model_is_reserved_is_one_change(tmp_path: Pa
     assert begun.versions[0].request.overrides.batch_size is None
 
     change(bench, 3)
-    bench.service.reserved, bench.service.kept = {}, None
+    bench.registry.reservations.clear()
+    bench.service.kept = None
     await bench.registrar.ledger.save()
     assert bench.registrar.ledger.memory.earlier == (begun,), "its end is a part of it"
     change(bench, 4)

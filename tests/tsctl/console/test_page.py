@@ -19,9 +19,8 @@ from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.client import DaemonClient
 from tsctl.console.checks import BrowserSession
 from tsctl.console.entrance import Entrance
-from tsctl.console.logs import LINES, LONGEST
 from tsctl.console.page import GUARDS, LARGEST, PageHandler
-from tsctl.console.places import HeldConnections
+from tsctl.console.places import LINES, LONGEST, HeldConnections
 from tsctl.daemon import paths
 from tsctl.tuning.saved import save
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsctl.container.entry import Program, read_words
+from tsctl.container.__main__ import Program, read_words
 
 
 @pytest.mark.parametrize(

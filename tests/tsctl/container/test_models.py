@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tsctl.container.models import mounted_models, sagemaker_models
+from tsctl.container.host import mounted_models, sagemaker_models
 from tsctl.daemon.marfile import MANIFEST
 from tsctl.errors import CliError
 

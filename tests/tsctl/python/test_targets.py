@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tsctl.python.calls import BATCH_SIZE, parameters_of
+from tsctl.daemon.targets import FALLBACK_BATCH_SIZE
+from tsctl.python.calls import parameters_of
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
         pytest.param("net.mar", {"url": "{}/net.mar", "model_name": None, "handler": None}, id="an archive"),
         pytest.param(
             "texts.py:lengths",
-            {"url": "{}/texts.py:lengths", "model_name": "lengths", "fallback_batch_size": BATCH_SIZE},
+            {"url": "{}/texts.py:lengths", "model_name": "lengths", "fallback_batch_size": FALLBACK_BATCH_SIZE},
             id="a handler",
         ),
     ],

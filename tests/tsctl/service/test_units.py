@@ -1,17 +1,19 @@
 """The units say what the plan says; systemd's own programs find no fault, and little exposure."""
 
+import json
 import re
 import shutil
 import subprocess
 from dataclasses import replace
+from difflib import ndiff
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.kit.told import Told, told_in
 from tsctl.service.plan import ServicePlan
-from tsctl.service.service import service_text
-from tsctl.service.socket import socket_text
+from tsctl.service.service import service_text, socket_text
 
 MOST_EXPOSURE = 2.0  # of 10, as docs/guides/systemd.md has it
 ROOT = Path(__file__).parents[3]
@@ -23,7 +25,9 @@ OF_USER = replace(PLAN, of_user=True)
 needs_analyze = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs the Debian package systemd")
 
 
-def lines_of(text: str) -> list[str]:
+def lines_of(plan: ServicePlan) -> list[str]:
+    """Return the lines of both units, without comments."""
+    text = service_text(plan) + socket_text(plan)
     return [line for line in text.replace(" \\\n    ", " ").splitlines() if line and not line.startswith("#")]
 
 
@@ -35,73 +39,20 @@ def written(folder: Path, plan: ServicePlan) -> list[str]:
     return [str(folder / plan.unit), str(folder / plan.socket_unit)]
 
 
-def test_the_daemon_is_run_with_its_settings_and_reloaded_by_an_upgrade() -> None:
-    lines = lines_of(service_text(PLAN))
-
-    places = "--socket=%t/tsctl/control.sock --state-dir=%S/tsctl"
-    assert f'ExecStart=/bin/true run {places} "--model-store=/srv/my models"' in lines
-    assert "ExecReload=/bin/true --socket=%t/tsctl/control.sock upgrade --timeout=300" in lines
-
-
-def test_a_users_own_service_has_its_places_in_the_home_directory() -> None:
-    lines = lines_of(service_text(OF_USER))
-
-    assert any("--state-dir=%h/.local/state/tsctl" in line for line in lines)
-    assert {"WantedBy=default.target", "RuntimeDirectory=tsctl", "NoNewPrivileges=yes"} <= set(lines)
-    assert not [line for line in lines if line.startswith(("User=", "DynamicUser=", "Protect", "StateDirectory="))]
-
-
-@pytest.mark.parametrize(
-    ("changes", "line"),
-    [
-        pytest.param({}, "DynamicUser=yes", id="a user that exists while it runs"),
-        pytest.param({"run_as": "models"}, "User=models", id="a user of the system"),
-        pytest.param({}, "ProtectHome=yes", id="home directories are hidden"),
-        pytest.param({"homes": True}, "ProtectHome=read-only", id="unless something is read there"),
-        pytest.param({"writable": [Path("/var/log/my logs")]}, 'ReadWritePaths="/var/log/my logs"', id="logs"),
-        pytest.param({"grace": 100.0}, "TimeoutStopSec=230", id="a stop is given the grace time, twice"),
-        pytest.param({"groups": ["render"]}, "SupplementaryGroups=render", id="the group of a device"),
-        pytest.param({}, "StateDirectory=tsctl", id="the manager's state directory"),
-        pytest.param({}, "Requires=tsctl.socket", id="the sockets"),
-    ],
-)
-def test_a_fact_is_a_line(changes: dict[str, Any], line: str) -> None:
-    assert line in lines_of(service_text(replace(PLAN, **changes)))
-
-
-def test_a_chosen_state_directory_is_not_the_managers() -> None:
-    lines = lines_of(service_text(replace(PLAN, state=Path("/srv/state"))))
-
-    assert not [line for line in lines if line.startswith("StateDirectory")]
-    assert any("--state-dir=/srv/state" in line for line in lines)
-
-
-def test_without_addresses_the_service_needs_no_socket() -> None:
-    assert "tsctl.socket" not in service_text(replace(PLAN, addresses=[]))
-
-
-def test_the_socket_unit_has_each_address() -> None:
-    lines = lines_of(socket_text(PLAN))
-
-    assert [line for line in lines if line.startswith("Listen")] == [
-        "ListenStream=127.0.0.1:8080", "ListenStream=[::1]:8082",
-    ]  # fmt: skip
-    assert "FreeBind=yes" not in lines
-
-
-def test_an_address_of_the_network_may_be_listened_at_before_it_is_there() -> None:
-    assert "FreeBind=yes" in lines_of(socket_text(replace(PLAN, addresses=["10.0.0.5:8080"])))
-
-
-@pytest.mark.parametrize(
-    ("addresses", "line"),
-    [
-        (["[::]:8080", "0.0.0.0:8081"], "BindIPv6Only=both"),
-        (["[::]:8080", "0.0.0.0:8080"], "BindIPv6Only=ipv6-only"),
-    ],
-)
-def test_every_address_is_that_of_ipv4_too_unless_it_has_a_socket_of_its_own(addresses: list[str], line: str) -> None:
-    assert line in lines_of(socket_text(replace(PLAN, addresses=addresses)))
+@told_in([Path(__file__).with_name("units.txt")])
+def test_the_units_of_a_plan(told: Told) -> None:
+    """`> {CHANGES}` of the plan: the lines of both units, or those that are others (`+`) than without (`-`)."""
+    usual, made = lines_of(PLAN), list[str]()
+    for line in told.lines:
+        if line.startswith("> "):
+            changes: dict[str, Any] = json.loads(line[2:])
+            if "state" in changes:
+                changes["state"] = Path(changes["state"])
+            changes |= {name: [*map(Path, each)] for name, each in changes.items() if name == "writable"}
+            lines = lines_of(replace(PLAN, **changes))
+            other = [each for each in ndiff(usual, lines) if each.startswith(("- ", "+ "))]
+            made += [line, *(other if changes else (f"| {each}" for each in lines))]
+    told.compare(made)
 
 
 @needs_analyze

@@ -6,19 +6,27 @@
     < GET /models/net [{"@": "described", "a": 1}]   in which `@` brings a file of this folder, here with changes
     < POST /tsctl/upgrade nd [{…}, {…}]          events, a line each
     < GET /metrics text "…"                      a body of the type text/plain; `raw "…"`: the whole answer
+    & tsctl.generator.GENERATOR [{"stage": "…"}] what the process says that a command starts instead of this program
+    @ TSCTL_TOKEN secret                         a variable of the environment
+    ? FILE EXPRESSION                            shows, with `|`, the lines of a file that begin with the expression
     $ tsctl describe net                         the command; the rest is written
     > GET /models/net (TYPE) "BODY"              what it asked of the daemon
     | …                                          what it wrote to stdout, and with `!` to stderr; `= 2`: its exit code
     * net.mar: FILES: MODEL                      an archive that it has made, and what its manifest says
+    % {"seconds": 10.0} "BODY"                   what the process was told
 """
 
 import json
+import os
+import re
 import shlex
 import sys
 import tarfile
 import zipfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import unquote_plus
 
 from tests.tsctl.conftest import Invoke
@@ -26,11 +34,25 @@ from tests.tsctl.fake_daemon import FakeDaemon, Request
 from tsctl.daemon.marfile import MANIFEST
 
 HERE = Path(__file__).parent
+# Keeps what it is told in a file, and says what stands in another.
+STAND_IN = """
+import json, sys
+line = sys.stdin.buffer.readline()
+body = sys.stdin.buffer.read(json.loads(line).get("body_bytes", -1)).decode("latin-1")
+open(sys.argv[1], "w").write(f"{json.dumps(json.loads(line))} {json.dumps(body)}")
+print(open(sys.argv[2]).read(), flush=True)
+"""
 
 
 def play(lines: list[str], daemon: FakeDaemon, folder: Path, invoke: Invoke) -> list[str]:
     """Run the commands in a folder, and return the lines as they would have to be."""
-    made: list[str] = []
+    with ExitStack() as stack:
+        stack.enter_context(patch.dict(os.environ))
+        return _played(lines, daemon, folder, invoke, stack)
+
+
+def _played(lines: list[str], daemon: FakeDaemon, folder: Path, invoke: Invoke, stack: ExitStack) -> list[str]:
+    made, (order, said) = list[str](), (folder.parent / name for name in ("order", "said"))
     for line in lines:
         match line[:1]:
             case "+":
@@ -39,6 +61,18 @@ def play(lines: list[str], daemon: FakeDaemon, folder: Path, invoke: Invoke) -> 
                 (folder / name).write_text(text.replace("\\n", "\n"))
             case "<":
                 _answer(daemon, line[2:])
+            case "@":
+                name, _, value = line[2:].partition(" ")
+                os.environ[name] = value.replace("FOLDER", str(folder))
+            case "?":
+                name, _, expression = line[2:].partition(" ")
+                written = (folder / name).read_text().splitlines() if (folder / name).exists() else ["is not there"]
+                made += [line, *(f"| {each}" for each in written if re.match(expression, each))]
+                continue
+            case "&":
+                program, _, events = line[2:].partition(" ")
+                said.write_text("\n".join(json.dumps(_filled(each)) for each in json.loads(events)))
+                stack.enter_context(patch(program, (sys.executable, "-c", STAND_IN, str(order), str(said))))
             case "$":
                 words, before = shlex.split(line[2:].replace("FOLDER", str(folder)))[1:], len(daemon.requests)
                 archives = _archives(folder)
@@ -49,8 +83,14 @@ def play(lines: list[str], daemon: FakeDaemon, folder: Path, invoke: Invoke) -> 
                 told += [f"| {each}".rstrip() for each in result.stdout.splitlines()]
                 told += [f"! {each}".rstrip() for each in result.stderr.splitlines()]
                 told += [each for each in _archives(folder) if each not in archives]
+                if order.exists():
+                    told.append(f"% {order.read_text()}")
+                    order.unlink()
                 told += [f"= {result.exit_code}"] * bool(result.exit_code)
-                for shown, hidden in ((folder, "FOLDER"), (folder.parent, "HOME"), (sys.executable, "PYTHON")):
+                programs = Path(sys.executable).parent
+                for shown, hidden in (
+                    (folder, "FOLDER"), (folder.parent, "HOME"), (sys.executable, "PYTHON"), (programs, "PROGRAMS"),
+                ):  # fmt: skip
                     told = [each.replace(str(shown), hidden) for each in told]
                 made += told
                 continue

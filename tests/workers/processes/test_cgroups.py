@@ -9,8 +9,8 @@ import pytest
 
 from tsctl.daemon.core.machine.cgroups import own_directory
 from tsctl.daemon.core.machine.processes import start_of
-from tsctl.daemon.workers.processes.cgroups import Cgroups, clear
-from tsctl.handlers.process.forking import enter_group
+from tsctl.daemon.workers.processes.spawn import Cgroups, clear
+from tsctl.handlers.own_process import enter_group
 
 MOUNTS = """\
 22 1 0:21 / /proc rw - proc proc rw

@@ -9,7 +9,7 @@ import socket
 import pytest
 import uvloop
 
-from tsctl.daemon.workers.processes.pipe import connect, read_pipe
+from tsctl.daemon.workers.processes.output import connect, read_pipe
 
 
 class Protocol(asyncio.Protocol):

@@ -6,8 +6,16 @@ from typing import Any
 import pytest
 
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.workers.processes.output import KEPT_LINES, MOST_BYTES, MOST_LINES, PERIOD, Output
-from tsctl.daemon.workers.processes.pipe import LONGEST_LINE, READ_EVERY, Pace
+from tsctl.daemon.workers.processes.output import (
+    KEPT_LINES,
+    LONGEST_LINE,
+    MOST_BYTES,
+    MOST_LINES,
+    PERIOD,
+    READ_EVERY,
+    Output,
+    Pace,
+)
 
 
 class Pipe:

@@ -109,7 +109,8 @@ def serve(
             notebook, of `__main__` or within a function needs `pip install 'tsctl[notebook]'`.
         name: instead of the target's own.
         handler: instead of the target's own; for paths only.
-        batch_size: the largest batch; None is what the handler or archive says, or 8 for typed handlers and files.
+        batch_size: the largest batch; None is what the handler or archive says, or at most 32 for typed handlers, 8 for
+            files.
         max_delay: seconds that a request waits at most for others to form a batch.
         workers: processes, each of which loads the model; None is what the archive says, or 1.
         settings: further parameters of `POST /models`, such as `{"response_timeout": 10}`.

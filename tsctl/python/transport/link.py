@@ -1,15 +1,14 @@
-"""One keep-alive connection of the blocking client: a socket, with a deadline for the whole exchange.
+"""One keep-alive connection to a daemon, whichever client has it: a request out, an answer in.
 
-A socket's own timeout bounds each system call, so a peer that sends a byte now and then would be waited for without
-end. Here each call gets the time that is left. Not `http.client`: it takes headers that break off for complete ones.
+The coroutines here wait only for their `Stream`. Over one that blocks (blocking.py) they end without a pause, so that
+`finish` runs them without an event loop; over asyncio's (waiting.py) they are awaited.
 """
 
 import contextlib
 import select
-import socket
 import time
-from collections.abc import Generator
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from tsctl.python.answers import ReceivedAnswer
 from tsctl.python.calls import Call, CallTime, request_head
@@ -21,44 +20,56 @@ if TYPE_CHECKING:
     import ssl
 
 PIECE = 64 * 1024  # bytes that are read at most at once
+T = TypeVar("T")
 
 
-class ClientLink:
-    """A connection to a daemon; one call after the other.
+class Stream(Protocol):
+    """The bytes of a connection. `timeout` is in seconds, None for no limit; after it TimeoutError is raised."""
 
-    Args:
-        tls: for https; None verifies the certificate with the system's authorities.
+    async def read(self, timeout: float | None) -> bytes:
+        """Return what has arrived, at most `PIECE` bytes; empty at the end."""
 
-    Raises:
-        CannotConnect: no daemon listens there, or this user may not connect.
-        DeadlineExceeded: the deadline passed.
-    """
-
-    def __init__(self, address: DaemonAddress, tls: "ssl.SSLContext | None", limit: CallTime) -> None:
-        self._address = address
-        self._answer = AnswerReader()
-        self._first = b""
-        self._limit = limit
-        try:
-            self._socket = _connected(address, limit.left(time.monotonic()), tls)
-        except OSError as error:
-            if isinstance(error, TimeoutError):
-                limit.left(time.monotonic())
-            raise CannotConnect(why_not(address, error)) from None
+    async def write(self, head: bytes, body: bytes, timeout: float | None) -> None:
+        """Send all bytes."""
 
     @property
     def open(self) -> bool:
-        return self._socket.fileno() >= 0
+        """Whether this side has not closed the connection."""
+
+    @property
+    def usable(self) -> bool:
+        """Whether the peer has neither closed the connection nor sent anything."""
+
+    def close(self) -> None:
+        """Close the connection at once."""
+
+
+Connect = Callable[[DaemonAddress, "ssl.SSLContext | None", float | None], Awaitable[Stream]]
+
+
+class Link:
+    """A connection to a daemon, made by `open_link`; one call after the other."""
+
+    def __init__(self, address: DaemonAddress, stream: Stream, limit: CallTime) -> None:
+        self._address = address
+        self._stream = stream
+        self._limit = limit
+        self._answer = AnswerReader()
+        self._first = b""
+
+    @property
+    def open(self) -> bool:
+        return self._stream.open
 
     @property
     def usable(self) -> bool:
         """Whether another call can be sent: the daemon has neither closed the connection, nor sent more than asked."""
-        return not readable(self._socket.fileno())
+        return self._stream.usable
 
     def close(self) -> None:
-        self._socket.close()
+        self._stream.close()
 
-    def send(self, call: Call, limit: CallTime) -> tuple[int, dict[str, str]]:
+    async def send(self, call: Call, limit: CallTime) -> tuple[int, dict[str, str]]:
         """Send a call; return the status and the headers of its answer, whose body is then read by `pieces`.
 
         Raises:
@@ -67,23 +78,21 @@ class ClientLink:
             UnreadableAnswer: the answer is not HTTP.
             ValueError: a header cannot be sent.
         """
-        self._answer, self._limit = AnswerReader(), limit
+        self._answer, self._limit, self._first = AnswerReader(), limit, b""
         try:
-            head = request_head(call, self._address, limit.left(time.monotonic()))
+            left = limit.left(time.monotonic())
+            head = request_head(call, self._address, left)
             # A daemon that refuses a large body answers before it has read it, and may close then.
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError), self._bounded():
-                self._socket.sendall(head + call.body if len(call.body) < PIECE else head)
-                if len(call.body) >= PIECE:
-                    self._socket.sendall(call.body)
-            self._first = b""
+            with self._translated(), contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                await self._stream.write(head, call.body, left)
             while not self._answer.status:
-                self._first = self._more()
+                self._first = await self._more()
         except BaseException:
             self.close()
             raise
         return self._answer.status, self._answer.headers
 
-    def pieces(self) -> Generator[bytes, None, None]:
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
         """Yield the body as it comes; to the end, or the connection is closed.
 
         Raises:
@@ -97,44 +106,63 @@ class ClientLink:
                     yield piece
                 if self._answer.whole:
                     break
-                piece = self._more()
+                piece = await self._more()
         finally:
             if not self._answer.reusable:
                 self.close()
 
-    def answer(self, call: Call, limit: CallTime) -> ReceivedAnswer:
-        """Send a call and return its whole answer; raises as `send` does."""
-        status, headers = self.send(call, limit)
-        return ReceivedAnswer(status, headers, b"".join(self.pieces()))
+    async def rest(self, status: int, headers: dict[str, str]) -> ReceivedAnswer:
+        """Return the whole answer that `send` has begun; raises as `pieces` does."""
+        async with contextlib.aclosing(self.pieces()) as pieces:
+            return ReceivedAnswer(status, headers, b"".join([piece async for piece in pieces]))
 
-    def _more(self) -> bytes:
-        with self._bounded():
-            try:
-                data = self._socket.recv(PIECE)
-            except ConnectionError as error:
-                raise ConnectionLost(f"the connection to `{self._address}` broke off: {error}") from None
+    async def _more(self) -> bytes:
+        left = self._limit.left(time.monotonic())
+        with self._translated():
+            data = await self._stream.read(left)
         if data:
             return self._answer.feed(data)
         self._answer.end()
         return b""
 
     @contextlib.contextmanager
-    def _bounded(self) -> Generator[None, None, None]:
-        """Bound a system call by the time that is left.
-
-        Raises:
-            ConnectionLost: the connection is of no use any more.
-            DeadlineExceeded: the deadline passed.
-        """
-        self._socket.settimeout(self._limit.left(time.monotonic()))
+    def _translated(self) -> Generator[None, None, None]:
+        """Raise the clients' errors in place of the system's."""
         try:
             yield
-        except (BrokenPipeError, ConnectionResetError):
-            raise
-        except TimeoutError:
-            raise DeadlineExceeded("the deadline passed before the answer was complete") from None
         except OSError as error:
+            if _ran_out(error):
+                raise DeadlineExceeded("the deadline passed before the answer was complete") from None
             raise ConnectionLost(f"the connection to `{self._address}` broke off: {error}") from None
+
+
+async def open_link(connect: Connect, address: DaemonAddress, tls: "ssl.SSLContext | None", limit: CallTime) -> Link:
+    """Connect to a daemon.
+
+    Args:
+        tls: for https; None verifies the certificate with the system's authorities.
+
+    Raises:
+        CannotConnect: no daemon listens there, or this user may not connect.
+        DeadlineExceeded: the deadline passed.
+    """
+    left = limit.left(time.monotonic())
+    try:
+        return Link(address, await connect(address, tls, left), limit)
+    except OSError as error:  # of TLS, too
+        if _ran_out(error):
+            raise DeadlineExceeded("the deadline passed before the answer was complete") from None
+        raise CannotConnect(_why_not(address, error)) from None
+
+
+def finish(awaitable: Awaitable[T]) -> T:
+    """Return the result of what waits for nothing but a stream that blocks."""
+    try:
+        next(iter(awaitable.__await__()))
+    except StopIteration as ended:
+        result: T = ended.value
+        return result
+    raise AssertionError(f"{awaitable!r} waits for an event loop")
 
 
 def readable(descriptor: int) -> bool:
@@ -144,15 +172,6 @@ def readable(descriptor: int) -> bool:
     return bool(poll.poll(0))
 
 
-def why_not(address: DaemonAddress, error: OSError) -> str:
-    """Return the reason why a connection failed, and what to do."""
-    if address.socket is not None and isinstance(error, (FileNotFoundError, ConnectionRefusedError)):
-        return f"no daemon at `{address}`; start one with `tsctl start`"
-    if isinstance(error, PermissionError):
-        return f"not allowed to use `{address}`: the daemon belongs to another user"
-    return f"cannot connect to `{address}`: {error.strerror or error}"
-
-
 def tls_context(given: "ssl.SSLContext | None") -> "ssl.SSLContext":
     """Return the context of a connection over TLS. The import takes 8 ms, so that only https pays for it."""
     import ssl
@@ -160,20 +179,15 @@ def tls_context(given: "ssl.SSLContext | None") -> "ssl.SSLContext":
     return ssl.create_default_context() if given is None else given
 
 
-def _connected(address: DaemonAddress, timeout: float | None, tls: "ssl.SSLContext | None") -> socket.socket:
-    if address.socket is not None:
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            connection.settimeout(timeout)
-            connection.connect(str(address.socket))
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-    connection = socket.create_connection((address.host, address.port), timeout)
-    try:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return tls_context(tls).wrap_socket(connection, server_hostname=address.host) if address.tls else connection
-    except BaseException:
-        connection.close()
-        raise
+def _ran_out(error: OSError) -> bool:
+    """Return whether the time given to a stream ran out; the kernel's own timeouts have a number."""
+    return isinstance(error, TimeoutError) and error.errno is None
+
+
+def _why_not(address: DaemonAddress, error: OSError) -> str:
+    """Return the reason why a connection failed, and what to do."""
+    if address.socket is not None and isinstance(error, (FileNotFoundError, ConnectionRefusedError)):
+        return f"no daemon at `{address}`; start one with `tsctl start`"
+    if isinstance(error, PermissionError):
+        return f"not allowed to use `{address}`: the daemon belongs to another user"
+    return f"cannot connect to `{address}`: {error.strerror or error}"

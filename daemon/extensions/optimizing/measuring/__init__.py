@@ -1,10 +1,8 @@
 """Sets of optimisations in throw-away workers, in turns: for `tsctl optimize`, and for the trials of the daemon.
 
-A program of its own: an order on stdin, JSON lines on stdout (order.py).
+A program of its own: an order on stdin, JSON lines on stdout (__main__.py).
 
     candidates     the sets to try
-    jpeg           the size of a JPEG: small ones gain nothing from `scaled_decode`
     turns          each set in turns with that of now: full batches, and the worker's own report
-    speed          which of two sets is faster, by the seconds of their batches
     harness        the throw-away worker, and the batches that it runs
 """

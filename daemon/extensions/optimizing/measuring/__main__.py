@@ -1,4 +1,12 @@
-"""`python -P -m tsctl.daemon.extensions.optimizing.measuring`: order.py describes its input and output."""
+"""`python -P -m tsctl.daemon.extensions.optimizing.measuring`: a JSON line on stdin, then the body of the request.
+
+The output is JSON lines, each with a `stage`:
+
+    loading      optimize; done, total (sets)
+    measuring    optimize; done, total (sets)
+    done         rows (choice.py); for `tsctl optimize` batchSize, threads, recommended (a row's `optimize`, or None)
+    failed       message, details: there is no result
+"""
 
 import asyncio
 import math
@@ -18,18 +26,59 @@ from tsctl.daemon.config.worker_env import model_environment
 from tsctl.daemon.core.clock import LoopClock
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.extensions.optimizing.choice import TrialRow, choose
-from tsctl.daemon.extensions.optimizing.measuring.candidates import OptimizationSet, candidates, sets_of_trial
+from tsctl.daemon.extensions.optimizing.measuring.candidates import (
+    OptimizationSet,
+    candidates,
+    is_large_jpeg,
+    sets_of_trial,
+)
 from tsctl.daemon.extensions.optimizing.measuring.harness import HarnessLoadFailed, SampleFailed
-from tsctl.daemon.extensions.optimizing.measuring.jpeg import is_large_jpeg
-from tsctl.daemon.extensions.optimizing.measuring.order import OptimizeOrder, TrialOrder, read_order
 from tsctl.daemon.extensions.optimizing.measuring.turns import SetTurns
 from tsctl.daemon.tools.telling import tell
 from tsctl.daemon.workers.cores import chosen_threads, threads_for, usable_cores
 from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.daemon.workers.local_engine import LocalEngine
 from tsctl.handlers.names import NO_OPTIMIZATION
-from tsctl.handlers.process.priority import VARIABLE as BACKGROUND
-from tsctl.handlers.process.priority import step_back
+from tsctl.handlers.own_process import BACKGROUND, step_back
+
+
+class TrialOrder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The order of the daemon's own trial, which has the lowest priority, and keeps its findings for later loads.
+
+    The program ends when stdin is closed.
+
+    Attributes:
+        sets: those to try beside the plain model, by their names.
+        threads: of each worker.
+        body_bytes: the length of the body on stdin.
+        state_dir: where outcomes and compiled code are kept.
+    """
+
+    sets: Sequence[Sequence[str]]
+    threads: int
+    body_bytes: int
+    state_dir: str
+
+
+class OptimizeOrder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The order.
+
+    Attributes:
+        model: the daemon's document `/tsctl/worker/MODEL`; `cpus`, too, in the daemon's own trial.
+        settings: the daemon's settings that its workers' environment depends on.
+        seconds: how long each set is measured.
+        trial: the daemon's own trial, beside its models; None for `tsctl optimize`.
+    """
+
+    model: Mapping[str, Any]
+    settings: Mapping[str, str] = {}
+    content_type: str = ""
+    seconds: float = 3.0
+    trial: "TrialOrder | None" = None
+
+
+def read_order(line: bytes) -> OptimizeOrder:
+    return msgspec.json.decode(line, type=OptimizeOrder)
 
 
 class NothingToOptimize(Exception):

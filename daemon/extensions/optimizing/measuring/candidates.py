@@ -1,10 +1,14 @@
 """The candidates: sets of optimisations to try."""
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from PIL import Image
+
 from tsctl.handlers.names import BUILT_IN, DEFAULT_OPTIMIZATIONS, NO_OPTIMIZATION
 
+LEAST_SIDE = 1024  # pixels of the shorter side: `scaled_decode` reads at a half from four times 256 on
 DEFAULT = "default"  # names the set without any name
 SCALED_DECODE = "scaled_decode"
 _READING = "fast_images"  # a default of handlers that prepare images as `scaled_decode` can
@@ -61,3 +65,12 @@ def sets_of_trial(sets: Sequence[Sequence[str]], *, large_jpeg: bool) -> list[Op
 def _all_of(names: Sequence[str], usual: Sequence[str]) -> frozenset[str]:
     """Return what is tried for these names: with the defaults, unless `none` is among the names."""
     return frozenset(names) - {NO_OPTIMIZATION} | (frozenset() if NO_OPTIMIZATION in names else frozenset(usual))
+
+
+def is_large_jpeg(body: bytes) -> bool:
+    """Return whether a body is a JPEG that `scaled_decode` would decode at a part of its size."""
+    try:
+        with Image.open(io.BytesIO(body), formats=["JPEG"]) as image:
+            return min(image.size) >= LEAST_SIDE
+    except Exception:  # noqa: BLE001 - Pillow raises many for what is none
+        return False

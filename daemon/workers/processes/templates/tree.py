@@ -23,12 +23,11 @@ from collections.abc import Mapping
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.logs import OutputLog
 from tsctl.daemon.workers.engine import WorkerSpec
-from tsctl.daemon.workers.processes.cgroups import Cgroups
 from tsctl.daemon.workers.processes.import_scan import fingerprint, is_ours, needs_of
-from tsctl.daemon.workers.processes.output import Output
-from tsctl.daemon.workers.processes.pipe import Pace
+from tsctl.daemon.workers.processes.output import Output, Pace
 from tsctl.daemon.workers.processes.reaper import Children
 from tsctl.daemon.workers.processes.spawn import (
+    Cgroups,
     Pipes,
     SpawnRequest,
     StartedTemplate,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsctl.daemon.extensions.optimizing.measuring.speed import Result, is_enough, judge
+from tsctl.daemon.extensions.optimizing.measuring.turns import Result, is_enough, judge
 
 BUDGET = 1.0  # seconds
 

@@ -9,7 +9,7 @@ import torch
 from tsctl.handlers.builtin import fast_images
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.support.decoders import Decoders
-from tsctl.handlers.builtin.support.example_image import example_image
+from tsctl.handlers.builtin.vision import example_image
 
 
 @pytest.fixture(autouse=True)

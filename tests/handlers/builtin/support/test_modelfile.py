@@ -17,7 +17,7 @@ import torch
 from tests.handlers.device import DEVICE, GPU_ID, ROUNDING
 from tests.handlers.samples import write
 from tsctl.handlers.builtin.support.modelfile import load_model
-from tsctl.handlers.runtime.main_module import look_in
+from tsctl.handlers.runtime.compat import look_in
 from tsctl.handlers.sdk.errors import HandlerError
 from tsctl.handlers.sdk.loader import import_file
 

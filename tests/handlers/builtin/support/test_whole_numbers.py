@@ -10,7 +10,7 @@ from torch import nn
 from tests.handlers.device import DEVICE, on_device
 from tests.handlers.samples import context_of
 from tsctl.handlers.builtin.base import BaseHandler
-from tsctl.handlers.builtin.support.whole_numbers import dtype_for
+from tsctl.handlers.builtin.support.model_inputs import dtype_for
 
 
 class Lookup(nn.Module):

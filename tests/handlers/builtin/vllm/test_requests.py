@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tsctl.handlers.builtin.vllm.handler import engine_arguments
-from tsctl.handlers.builtin.vllm.requests import logprobs_of, request_of, sampling_of
+from tsctl.handlers.builtin.vllm.handler import engine_arguments, logprobs_of, request_of, sampling_of
 from tsctl.handlers.sdk.errors import HandlerError, PredictionException
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from tsctl.handlers.optimize.checks.agreement import agreement
+from tsctl.handlers.optimize.checks.drift import agreement
 
 ROWS = torch.tensor([[0.0, 1.0, 2.0], [5.0, 0.0, 0.0], [0.0, 9.0, 0.0], [1.0, 0.0, 0.0]])
 OTHER = torch.tensor([[0.0, 1.0, 3.0], [4.0, 0.0, 0.0], [9.0, 0.0, 0.0], [1.1, 0.0, 0.0]])

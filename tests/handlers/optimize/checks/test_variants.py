@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 import torch
 
-from tsctl.handlers.optimize.checks.variants import ENOUGH, variant, varied
+from tsctl.handlers.optimize.checks.samples import ENOUGH, variant, varied
 
 IMAGE = torch.randn(1, 3, 8, 8, generator=torch.Generator().manual_seed(1))
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from tsctl.handlers.optimize.int8.calibration import MOST_VALUES, Observer, scale_of
 from tsctl.handlers.optimize.int8.layers import Scale
-from tsctl.handlers.optimize.int8.ranges import MOST_VALUES, Observer, scale_of
 
 
 def observed(*tensors: torch.Tensor) -> Observer:

@@ -19,9 +19,6 @@ def _torch(module: Any) -> None:
 
 def _drift(module: Any) -> None:
     module.drift = lambda plain, other: 0.0
-
-
-def _agreement(module: Any) -> None:
     module.agreement = lambda plain, other: 1.0
 
 
@@ -39,7 +36,6 @@ class _After(MetaPathFinder):
     changes = {  # noqa: RUF012 - of the only one
         "torch": _torch,
         "tsctl.handlers.optimize.checks.drift": _drift,
-        "tsctl.handlers.optimize.checks.agreement": _agreement,
         "tsctl.handlers.builtin.fast_images": _pixel_drift,
         "tests.lab.benchmarks.models": _same_classes,
     }

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from tsctl.handlers.process.priority import step_back
+from tsctl.handlers.own_process import step_back
 
 
 @contextmanager

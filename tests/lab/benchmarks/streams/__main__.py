@@ -2,10 +2,11 @@
 
     python -m tests.lab streams, or python -m tests.lab.benchmarks.streams [--rounds 9] [--sources]
 
-engine.py is the engine, a handler whose call takes 1 ms and makes a token for each active request; bare.py the loop
-without a server. Runs on the compiled modules of a wheel, which it builds first (minutes), `--sources` on the sources.
-In each round both loops run, one after the other. Printed are medians. First tokens are measured with cores that stay
-awake (measuring/awake.py): of a burst's delay 0.5 to 1 ms were the wake-ups of halted virtual cores.
+engine.py is the engine, a handler whose call takes 1 ms and makes a token for each active request; the loop without a
+server is a process of its own, too. Runs on the compiled modules of a wheel, which it builds first (minutes),
+`--sources` on the sources. In each round both loops run, one after the other. Printed are medians. First tokens are
+measured with cores that stay awake (measuring/awake.py): of a burst's delay 0.5 to 1 ms were the wake-ups of halted
+virtual cores.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -27,6 +29,7 @@ from tests.lab.benchmarks.measuring.processes import used_by
 from tests.lab.benchmarks.streams import engine
 
 ROUNDS = 9
+BARE = "bare"  # the first argument of the process with the loop without a server
 STREAMS = 32
 LONG = 4000  # tokens of a stream whose rate is measured: its beginning and end are a thousandth of it
 SHORT = 10  # tokens of a stream whose beginning is measured
@@ -137,9 +140,40 @@ class Measured:
     cpu: dict[str, list[float]] = field(default_factory=dict)
 
 
+class Context:
+    """The members of a context that the engine uses."""
+
+    def __init__(self) -> None:
+        self.request_ids: dict[int, str] = {}
+        self.cancelled: list[str] = []
+        self.stopping_criteria: list[Callable[[str], bool]] = []
+
+
+def run_bare(requests: int, tokens: int) -> tuple[float, float]:
+    """Make these tokens for so many requests that begin together; return the seconds to the first and to the last."""
+    handler, context = engine.Engine(), Context()
+    handler.initialize(context)
+    active = [f"request {number}" for number in range(requests)]
+    made: dict[str, list[str]] = {name: [] for name in active}
+    data: list[dict[str, bytes]] = [{"body": b"%d" % tokens} for _ in active]
+    first, began = 0.0, time.perf_counter()
+    while active:
+        context.request_ids = dict(enumerate(active))
+        items = handler.handle(data, context)
+        first = first or time.perf_counter() - began
+        rows = [*zip(active, items, context.stopping_criteria, strict=True)]
+        for name, item, _ in rows:
+            made[name].append(item)
+        active = [name for name, item, stops in rows if not stops(item)]
+        data = [{} for _ in active]
+    seconds = time.perf_counter() - began
+    assert all(len(each) == tokens for each in made.values())
+    return first, seconds
+
+
 def bare_runs(tokens: int, times: int) -> list[tuple[float, float]]:
     """Run the loop without a server in a process of its own; return the seconds to first and last token, each time."""
-    command = [sys.executable, "-m", "tests.lab.benchmarks.streams.bare", *map(str, (STREAMS, tokens, times, APART))]
+    command = [sys.executable, "-m", "tests.lab.benchmarks.streams", BARE, *map(str, (STREAMS, tokens, times, APART))]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return [(float(first), float(last)) for first, last in (line.split() for line in done.stdout.splitlines())]
 
@@ -203,6 +237,14 @@ def report(made: Measured) -> None:
 
 
 def main(arguments: list[str]) -> int:
+    if arguments[:1] == [BARE]:
+        requests, tokens, times, pause = arguments[1:]
+        for _ in range(int(times)):
+            time.sleep(
+                float(pause)
+            )  # after one a first token comes some hundredths of a millisecond later, as a server's
+            print(*run_bare(int(requests), int(tokens)), flush=True)
+        return 0
     parser = argparse.ArgumentParser(prog="python -m tests.lab.benchmarks.streams", description="Token streams.")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"how often both loops run ({ROUNDS})")
     parser.add_argument("--sources", action="store_true", help="run the sources, not the compiled modules")
