@@ -57,7 +57,7 @@ DOCS ?= build
 docs: $(VENV)/.docs-installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs $(DOCS) --strict
 
-# Measures TorchServe, mosec and KServe beside our daemon, and writes docs/benchmarks.md;
+# Measures TorchServe, mosec, LitServe, infinity-emb and loops beside our daemon, and writes docs/benchmarks.md;
 # needs wrk and Java 17, and a quiet machine for an hour. BENCH="--only constant --peers tsctl,mosec --rounds 1" measures a part.
 bench: $(VENV)/.installed
 	$(RUN)/python -m tests.lab.benchmarks $(BENCH)

@@ -18,6 +18,7 @@ from tests.environments import Missing
 from tests.lab.benchmarks import machine, page
 from tests.lab.benchmarks.measuring import wrk
 from tests.lab.benchmarks.peers import PEERS
+from tests.lab.benchmarks.peers.loop import Loop
 from tests.lab.benchmarks.peers.peer import DidNotStart, Peer, Setup
 from tests.lab.benchmarks.results import Results
 from tests.lab.benchmarks.workloads import WORKLOADS, Workload, measure
@@ -31,9 +32,15 @@ def turns(names: Sequence[str], number: int) -> list[str]:
     return [*names[shift:], *names[:shift]]
 
 
-def run_once(peer: Peer, workload: Workload, results: Results) -> None:
-    """Start a server, measure it, stop it."""
-    served = workload.served().within(peer.tolerance)
+def run_once(peer: Peer | Loop, workload: Workload, results: Results) -> None:
+    """Start a server, measure it, stop it; or measure a loop."""
+    if isinstance(peer, Loop):
+        figures = peer.figures(workload.served(), workload.seconds)
+        for connections in workload.connections:
+            results.add(workload.name, connections, peer.name, figures)
+        print(f"  {peer.name:<18} {figures['rate']:26.1f}/s  p50 {figures['p50'] * 1000:8.2f} ms", flush=True)
+        return
+    served = peer.adapt(workload.served())
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         running = peer.start(Setup(served, Path(folder)))
         try:
@@ -57,7 +64,7 @@ def measure_all(peers: Sequence[str], chosen: Sequence[Workload], rounds: int, r
             for name in turns([each for each in peers if PEERS[each].suits(workload.name)], number):
                 try:
                     run_once(PEERS[name], workload, results)
-                except (DidNotStart, LookupError, OSError, wrk.NoWrk) as error:
+                except (DidNotStart, LookupError, Missing, OSError, wrk.NoWrk) as error:
                     print(f"  {name}: {error}", file=sys.stderr, flush=True)
                     results.troubles.append(f"{workload.title}, {name}: {str(error).splitlines()[0]}")
             results.facts["rounds"] = number + 1
@@ -81,8 +88,9 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     given = options(arguments)
     try:
-        lacks = {name: PEERS[name].lacks() for name in given.peers}
-        peers = [name for name in given.peers if not lacks[name]]
+        suiting = [name for name in given.peers if any(map(PEERS[name].suits, given.only))]
+        lacks = {name: PEERS[name].lacks() for name in suiting}
+        peers = [name for name in suiting if not lacks[name]]
         versions = {name: PEERS[name].install() for name in peers}
         generator = wrk.version()
     except (Missing, wrk.NoWrk) as error:

@@ -1,20 +1,28 @@
-"""The models, equal for all servers: a constant answer, and ResNets on a JPEG; and the correct answers."""
+"""The models, equal for all servers: constant answers, ResNets on a JPEG, real weights; and the correct answers."""
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.lab.benchmarks.environments import FOLDER, ROOT
+from tests.lab.real import packages
 from tsctl.daemon.marfile import Packing, write_archive
 
 MODELS = FOLDER / "models"
 HANDLERS = Path(__file__).parent / "peers" / "apps"
 TOLERANCE = 0.02  # of a probability, relative: kernels and batch sizes round differently
+CLOSE = 1e-3  # of a number of an embedding
+MINILM = "all-MiniLM-L6-v2"
+REAL = {"minilm": "minilm", "lite0": "photographs"}  # name → row of the table of real models
+_WEIGHTS = {"minilm": f"minilm/{MINILM}", "lite0": "lite0/lite0.pth"}
 
 _MODEL_FILE = """\
 from torchvision.models.resnet import {block}, ResNet
@@ -31,28 +39,42 @@ _LAYERS = {
 }
 
 
+class Request(NamedTuple):
+    """The file that is sent, and whether an answer's body is right."""
+
+    body: Path
+    right: Callable[[bytes], bool]
+
+
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A model and a request to it.
+    """A model and the requests to it, which are sent in turn.
 
     Attributes:
-        name: `constant`, `brief` (the same, and it takes 20 ms), `resnet18`, `resnet50` or `resnet152`.
-        body: the file that is sent.
-        right: whether an answer's body is right.
-        expected: class → probability; None if the model gives none.
+        name: `constant`, `brief` (the same, and it takes 20 ms), `resnet18`, `resnet50`, `resnet152`, `minilm` or
+            `lite0`.
+        expected: class → probability, of the only request; None if the model gives none, or there are several.
     """
 
     name: str
-    body: Path
-    right: Callable[[bytes], bool]
+    requests: Sequence[Request]
     expected: Mapping[str, float] | None = None
+
+    @property
+    def body(self) -> Path:
+        """The first file that is sent."""
+        return self.requests[0].body
+
+    def right(self, answer: bytes) -> bool:
+        """Return whether the answer to the first request is right."""
+        return self.requests[0].right(answer)
 
     def within(self, tolerance: float) -> "Served":
         """Make the same, with answers that are right within another relative tolerance of a probability."""
         expected = self.expected
         if expected is None:
             return self
-        return replace(self, right=lambda answer: same_classes(answer, expected, tolerance))
+        return replace(self, requests=[Request(self.body, lambda answer: same_classes(answer, expected, tolerance))])
 
 
 def constant(size: int, name: str = "constant") -> Served:
@@ -60,7 +82,7 @@ def constant(size: int, name: str = "constant") -> Served:
     MODELS.mkdir(parents=True, exist_ok=True)
     body = MODELS / f"{size}-bytes"
     body.write_bytes(bytes(index * 7 % 251 for index in range(size)))
-    return Served(name, body, lambda answer: answer.strip() == b"%d" % size)
+    return Served(name, [Request(body, lambda answer: answer.strip() == b"%d" % size)])
 
 
 def resnet(name: str) -> Served:
@@ -70,7 +92,37 @@ def resnet(name: str) -> Served:
     if not reference.is_file():
         subprocess.run([sys.executable, "-m", "tests.lab.benchmarks.weights", name, MODELS], cwd=ROOT, check=True)
     expected: dict[str, float] = json.loads(reference.read_text())
-    return Served(name, MODELS / "photo.jpg", lambda answer: same_classes(answer, expected), expected)
+    return Served(name, [Request(MODELS / "photo.jpg", lambda answer: same_classes(answer, expected))], expected)
+
+
+def real(name: str) -> Served:
+    """Return a model with its own weights, and its inputs; its answers are those of the function in one process.
+
+    Raises:
+        Missing: its packages could not be installed.
+    """
+    # Not above: other laboratories use this module on machines that lack much.
+    from tests.lab.real.models import MODELS as TABLE
+
+    folder = MODELS / name
+    packages.install(REAL[name], TABLE[REAL[name]].packages)
+    if not (folder / "expected.json").is_file():
+        command: list[str | Path] = [sys.executable, "-m", "tests.lab.benchmarks.weights", REAL[name], folder]
+        subprocess.run(command, cwd=ROOT, check=True, env=os.environ | packages.environment())
+    same = same_numbers if name == "minilm" else same_classes
+    answers = json.loads((folder / "expected.json").read_text())
+    return Served(
+        name, [Request(folder / str(number), partial(same, expected=each)) for number, each in enumerate(answers)]
+    )
+
+
+def same_numbers(answer: bytes, expected: Sequence[float]) -> bool:
+    """Return whether the answer is a list of these numbers, each within `CLOSE`."""
+    try:
+        found = [float(value) for value in json.loads(answer)]
+    except (ValueError, TypeError):
+        return False
+    return len(found) == len(expected) and all(abs(a - b) <= CLOSE for a, b in zip(found, expected, strict=True))
 
 
 def same_classes(answer: bytes, expected: Mapping[str, float], tolerance: float = TOLERANCE) -> bool:
@@ -91,6 +143,21 @@ def archive(served: Served, store: Path, batch_size: int, delay: float, further:
         f"batchSize: {batch_size}\nmaxBatchDelay: {round(delay * 1000)}\nminWorkers: 1\nmaxWorkers: 1\n"
         f"responseTimeout: 120\n{further}"
     )
+    if served.name == "minilm":
+        handler, weights = MODELS / "minilm" / "embed.py", MODELS / _WEIGHTS["minilm"]
+        packing = Packing(
+            model_name="minilm", version="1.0", handler=str(handler), extra_files=str(weights),
+            kept=frozenset({MINILM}), config_file=config,
+        )  # fmt: skip
+        return _packed(packing, (handler, config), store)
+    if served.name == "lite0":
+        example = ROOT / "docs" / "examples" / "photographs"
+        config.write_text(config.read_text() + (example / "model-config.yaml").read_text())
+        packing = Packing(
+            model_name="lite0", version="1.0", handler="image_classifier", model_file=example / "model.py",
+            serialized_file=MODELS / _WEIGHTS["lite0"], config_file=config,
+        )  # fmt: skip
+        return _packed(packing, (example / "model.py", config), store)
     if served.name not in _LAYERS:
         handler = HANDLERS / f"{served.name}.py"
         packing = Packing(model_name=served.name, version="1.0", handler=str(handler), config_file=config)
@@ -126,7 +193,12 @@ def app_environment(served: Served, batch_size: int, delay: float) -> dict[str, 
     """Return the same settings as environment variables for an app (peers/apps)."""
     return {
         "BENCH_MODEL": served.name,
-        "BENCH_WEIGHTS": str(MODELS / f"{served.name}.pth"),
+        "BENCH_WEIGHTS": str(MODELS / _WEIGHTS.get(served.name, f"{served.name}.pth")),
         "BENCH_BATCH_SIZE": str(batch_size),
         "BENCH_DELAY": str(delay),
-    }
+    } | packages_environment(served)
+
+
+def packages_environment(served: Served) -> dict[str, str]:
+    """Return the variables with which a server finds the packages of a model."""
+    return packages.environment() if served.name in REAL else {}

@@ -177,7 +177,7 @@ def page(results: Results) -> str:
     for name in results.facts["workloads"]:
         if name == "kill":
             continue
-        parts.append(f"## {WORKLOADS[name].title}\n")
+        parts += [f"## {WORKLOADS[name].title}\n", WORKLOADS[name].about]
         for connections in (found for found in results.connections(name) if found):
             parts.append(f"{at(connections)}:\n")
             parts.append(load_table(results, name, connections))
@@ -230,7 +230,8 @@ Everybody has one worker process, batches of at most {batch_size}, a delay of {d
 metrics, request ids, deadlines and the access log on; installed as a wheel, compiled). Medians of {rounds}
 interleaved round(s), in brackets the least and the most. CPU and memory (PSS) are those of all processes of a
 server. Every server's answers are checked.
-`tsctl+bf16+compile` is tsctl with `optimize: [bf16, compile]` in the model's archive ([optimize.md](optimize.md)).
+`tsctl+bf16+compile` is tsctl with `optimize: [bf16, compile]` in the model's archive ([optimize.md](optimize.md)),
+and so on.
 """
 _START = "From the start of the process to the first good answer; the server is asked again every 10 ms.\n"
 _KILL = "Eight clients ask all the time, a batch takes 20 ms, default settings.\n"
@@ -248,14 +249,15 @@ _CAVEATS = """\
 * A closed loop: each connection waits for its answer. So it shows what a server can do, not how long users would
   wait at a given rate; `tsctl bench --rate` does. (In a closed loop its figures are within 5 % of wrk's for batches
   from 2 ms on, measured at d82013d7.)
-* The constant answer is the number of bytes received, so that a body that got lost would show. The networks have
+* The constant answer is the number of bytes received, so that a body that got lost would show. The ResNets have
   random weights: the work is the same, the classes mean nothing.
-* An answer is right if it names the best class, and each probability that it has in common with torchvision's own
-  example is within {tolerance:.0%} of it. Sixteen bits are less exact: with `bf16` the limit is {rough:.0%}, and the
-  networks are not trained. Other servers could run in bfloat16 and compile, too; these settings are off there.
+* An answer about an image is right if it names the best class, and each probability that it has in common with
+  torchvision's own example is within {tolerance:.0%} of it. Sixteen bits are less exact: with `bf16` the limit is
+  {rough:.0%}, and the ResNets are not trained. Other servers could run in bfloat16 and compile, too; these settings
+  are off there.
 * What `compile` has compiled is kept for the next round; the first start of all takes a minute longer.
 * Requests that are under way when wrk stops are counted nowhere, which costs slow servers most: at
   32 connections up to 31 answers of a run.
 * Each server runs with its own defaults otherwise. Tuned by someone who knows it, each would be faster.
-* A network beside its loop without a server is what `make gpu DEVICE=cpu` measures.
+* A ResNet beside its loop without a server is what `make gpu DEVICE=cpu` measures.
 """

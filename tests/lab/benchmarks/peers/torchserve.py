@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from tests.environments import Missing
-from tests.lab.benchmarks.models import archive
+from tests.lab.benchmarks.models import REAL, archive
 from tests.lab.benchmarks.peers.peer import Packaged, Running, Setup, free_port, spawn
 
 PACKAGES = (
@@ -37,6 +37,9 @@ def require_java() -> None:
 class TorchServe(Packaged):
     name = "torchserve"
     packages = PACKAGES
+
+    def suits(self, workload: str) -> bool:
+        return workload not in REAL  # it has no plain functions, and prepares images with ImageNet's numbers alone
 
     def install(self) -> str:
         require_java()
