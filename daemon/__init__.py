@@ -85,7 +85,7 @@ Six walks
 5. A cold start (lifecycle.boot): snapshot_file reads the snapshot → startup.plan: restore, load, forget →
    restore.restore from the directories that were kept (listed as loading) → the daemon listens → archives that
    must be unpacked. A list of models wins over the snapshot; flags are never in it.
-6. An upgrade: management.upgrade → upgrade.old: the gate (models.gate) closes, the snapshot is written, memory
+6. An upgrade: management.upgrade → upgrade.old: the gate (persistence.ledger) closes, the snapshot is written, memory
    suffices → upgrade.successor starts `python -m tsctl.daemon --inherit N` with our sockets and locks → there
    boot.Takeover loads the models of the snapshot (upgrade.new), and all workers are ready → the new daemon
    asks to take over, the old one agrees → the new one listens, and opens its gate → shutdown.wind_down in the

@@ -226,39 +226,6 @@ class Service:
         """End: every answer has left."""
 
 
-class RoutesService(Service):
-    """A service that is nothing but routes: first path segment → function, for each audience."""
-
-    def __init__(
-        self, clients: "Mapping[str, Route] | None" = None, managers: "Mapping[str, Route] | None" = None
-    ) -> None:
-        self._routes = {Audience.CLIENTS: clients or {}, Audience.MANAGERS: managers or {}}
-
-    def routes(self, audience: Audience) -> "Mapping[str, Route]":
-        return self._routes.get(audience, {})
-
-
-class BackgroundService(Service):
-    """A service that is nothing but calls at its begin and its end, as a ticker is."""
-
-    def __init__(
-        self,
-        begin: Callable[[], None] = lambda: None,
-        settle: Callable[[], None] = lambda: None,
-        close: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._begin, self._settle, self._close = begin, settle, close
-
-    def begin(self) -> None:
-        self._begin()
-
-    async def settle(self, *, replaced: bool) -> None:
-        self._settle()
-
-    def close(self) -> None:
-        self._close()
-
-
 class PathFacts(NamedTuple):
     """A path at the inference addresses, as far as the core must know it before its route is asked."""
 

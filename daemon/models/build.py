@@ -29,11 +29,11 @@ from tsctl.daemon.models.archives.requirements import Environments
 from tsctl.daemon.models.archives.unpack import ArchiveMark
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
 from tsctl.daemon.models.registering.spec import has_setting, with_default_batch_size
-from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.request import Registration, Source
 from tsctl.daemon.models.request_path import Resources
 from tsctl.daemon.models.request_watcher import ParameterHeader
 from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
-from tsctl.daemon.models.version import ModelVersion, Source
+from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.cores import Placement, chosen_threads, usable_cores
 from tsctl.daemon.workers.engine import Engine, WorkerSpec
 from tsctl.handlers.wire import Declared

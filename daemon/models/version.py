@@ -19,8 +19,7 @@ from tsctl.daemon.models.registering.spec import with_default_batch_size, within
 from tsctl.daemon.models.replacement import Replacement, ReplacementState
 from tsctl.daemon.models.reporting.model_state import CRASHES, NOT_IN_MEMORY, ModelState, is_healthy, word_of
 from tsctl.daemon.models.reporting.reports import VersionReports
-from tsctl.daemon.models.request import Registration
-from tsctl.daemon.models.request import Source as Source
+from tsctl.daemon.models.request import Registration, Source
 from tsctl.daemon.models.request_path import PoolFollower, RequestPath, Resources, TakenJobs
 from tsctl.daemon.models.request_watcher import ParameterHeader, RequestWatcher
 from tsctl.daemon.models.settings import ModelSettings, SettingsBefore
@@ -50,8 +49,7 @@ class ModelVersion:
         reports: adds the version's events.
         listeners: called after each change of the pool, after each batch, and when jobs have expired.
         arrivals: called before each request.
-        watchers: see each request before the version gets it.
-        taken: the jobs that one of them has taken.
+        watchers: see each request before the version gets it; `taken` are the jobs that one has taken.
         parameter_headers: the parameters of requests in tensors that stand for headers.
         change_listeners: called after each change of the settings, and when an operator tries the version again.
     """
@@ -77,8 +75,7 @@ class ModelVersion:
         self.replaces: ModelVersion | None = None
         self.replacement: Replacement | None = None
         self.before: SettingsBefore | None = None
-        self.declared, self.notes = declared, notes
-        self.most_rows = 0
+        self.declared, self.notes, self.most_rows = declared, notes, 0
         self.sample: Sample | None = None
         self.listeners: dict[Callable[[], None], None] = {}  # in the order of their addition
         self.arrivals: dict[Callable[[], None], None] = {}

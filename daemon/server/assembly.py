@@ -17,7 +17,7 @@ from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core.clock import LoopClock
 from tsctl.daemon.core.machine.gpu import Gpus
-from tsctl.daemon.extension import BackgroundService, Extension, Service
+from tsctl.daemon.extension import Extension, Service
 from tsctl.daemon.http.access_log import AccessLog
 from tsctl.daemon.lifecycle.boot import Boot, BootParts
 from tsctl.daemon.lifecycle.early import raise_file_limit
@@ -29,7 +29,7 @@ from tsctl.daemon.server.bounds import Bounds
 from tsctl.daemon.server.kernel import installed, kernel_of
 from tsctl.daemon.server.listening import listeners_of
 from tsctl.daemon.server.models import Models
-from tsctl.daemon.server.observation import Observation
+from tsctl.daemon.server.observation import BackgroundService, Observation
 from tsctl.daemon.server.parts import Parts
 from tsctl.daemon.server.routes import Fields, tables_of
 from tsctl.daemon.server.upgrading import upgrade_of

@@ -11,11 +11,32 @@ from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.events.events import Events, Journal
 from tsctl.daemon.events.loop_watch import LoopWatch
 from tsctl.daemon.events.recurring import Recurring
-from tsctl.daemon.extension import BackgroundService, Service
+from tsctl.daemon.extension import Service
 from tsctl.daemon.lifecycle.supervision import Supervision
 from tsctl.daemon.metrics.metrics import Metrics, RecentTimer
 
 _log = logging.getLogger("tsctl.daemon.server")
+
+
+class BackgroundService(Service):
+    """A service that is nothing but calls at its begin and its end, as a ticker is."""
+
+    def __init__(
+        self,
+        begin: Callable[[], None] = lambda: None,
+        settle: Callable[[], None] = lambda: None,
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._begin, self._settle, self._close = begin, settle, close
+
+    def begin(self) -> None:
+        self._begin()
+
+    async def settle(self, *, replaced: bool) -> None:  # noqa: ARG002 - it ends the same way
+        self._settle()
+
+    def close(self) -> None:
+        self._close()
 
 
 class Observation:

@@ -36,9 +36,10 @@ from tsctl.daemon.http.router import Router
 from tsctl.daemon.marfile import parse_manifest
 from tsctl.daemon.models.presence import all_ready, until
 from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.request import Source
 from tsctl.daemon.models.request_path import Resources
 from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
-from tsctl.daemon.models.version import ModelVersion, Source
+from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tools.telling import tell
 from tsctl.daemon.workers.cores import chosen_threads, usable_cores
 from tsctl.daemon.workers.engine import Engine, local_pid

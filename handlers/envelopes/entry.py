@@ -10,9 +10,9 @@ from tsctl.handlers.sdk.loader import EntryPoint
 
 # Name → (module, class), imported on use.
 ENVELOPES = {
-    "body": ("tsctl.handlers.envelopes.body", "BodyEnvelope"),
+    "body": ("tsctl.handlers.envelopes.json", "BodyEnvelope"),
     "json": ("tsctl.handlers.envelopes.json", "JSONEnvelope"),
-    "kserve": ("tsctl.handlers.envelopes.kserve", "KServeEnvelope"),
+    "kserve": ("tsctl.handlers.envelopes.json", "KServeEnvelope"),
     "kservev2": ("tsctl.handlers.envelopes.kservev2", "KServev2Envelope"),
 }
 

@@ -9,8 +9,9 @@ TorchServe keeps per-request state on the envelope or the context, so a batch of
 the state is kept with the request.
 """
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -121,3 +122,40 @@ class Envelope(ABC):
 def _selected(context: Context, rows: Sequence[int]) -> AbstractContextManager[None]:
     """Map rows to the context's requests, if it has some."""
     return context.selected(rows) if has_requests(context) else nullcontext()
+
+
+def payload_of(row: Any) -> Any:
+    """Return the value of a request: its `data`, else its `body`."""
+    value = row.get("data")
+    return row.get("body") if value is None else value
+
+
+def object_of(row: Any) -> Mapping[str, Any]:
+    """Return a request's JSON object, whether sent as JSON or not.
+
+    Raises:
+        UnreadablePayload: the request is not a JSON object.
+    """
+    value = payload_of(row)
+    if value is None:
+        return row  # type: ignore[no-any-return]  # the members of the object came as the row's own
+    if isinstance(value, (bytes, bytearray, str)):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise UnreadablePayload(f"The request is not JSON: {error}") from None
+    if not isinstance(value, Mapping):
+        raise UnreadablePayload(f"The request should be a JSON object, not a {type(value).__name__}")
+    return value
+
+
+def list_of(document: Mapping[str, Any], key: str) -> list[Any]:
+    """Return a list member of a request's object.
+
+    Raises:
+        UnreadablePayload: the object has no list of this name.
+    """
+    value = document.get(key)
+    if not isinstance(value, list):
+        raise UnreadablePayload(f"The request has no list `{key}`")
+    return value

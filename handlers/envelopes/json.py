@@ -1,14 +1,16 @@
-"""`json`: `{"instances": [row, …]}` in, `{"predictions": [item, …]}` out, as in TensorFlow Serving.
+"""The envelopes of whole requests.
 
-A row, or a member of a row, of the form `{"b64": text}` becomes bytes.
+json    `{"instances": [row, …]}` in, `{"predictions": [item, …]}` out, as in TensorFlow Serving; a row, or a member of
+        a row, of the form `{"b64": text}` becomes bytes
+kserve  the same in KServe's v1 protocol, or `{"explanations": [item, …]}` out
+body    the handler gets each request's value itself, instead of a dict
 """
 
 import base64
 from typing import Any
 
-from tsctl.handlers.envelopes.envelope import Envelope, Opened
-from tsctl.handlers.envelopes.payload import list_of, object_of
-from tsctl.handlers.requests.kinds import has_requests
+from tsctl.handlers.envelopes.envelope import Envelope, Opened, list_of, object_of, payload_of
+from tsctl.handlers.requests.kinds import Kind, has_requests, kinds_of
 from tsctl.handlers.requests.rows import to_json
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import NotSerialisable, UnreadablePayload
@@ -38,3 +40,20 @@ def _decoded(value: Any) -> Any:
         return base64.b64decode("".join(value["b64"].split()), validate=True)
     except (AttributeError, ValueError) as error:
         raise UnreadablePayload(f"A `b64` of the request is not base64: {error}") from None
+
+
+class KServeEnvelope(Envelope):
+    def open(self, row: Any) -> Opened:
+        return Opened(list_of(object_of(row), "instances"))
+
+    def seal(self, request: Opened, items: list[Any], context: Context) -> dict[str, Any]:  # noqa: ARG002
+        explained = kinds_of(context, 1) == [Kind.EXPLAIN]
+        return {"explanations" if explained else "predictions": items}
+
+
+class BodyEnvelope(Envelope):
+    def open(self, row: Any) -> Opened:
+        return Opened([payload_of(row)])
+
+    def seal(self, request: Opened, items: list[Any], context: Context) -> Any:  # noqa: ARG002
+        return items[0]

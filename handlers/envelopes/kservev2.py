@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from tsctl.handlers.envelopes.envelope import Envelope, Opened
-from tsctl.handlers.envelopes.payload import list_of, object_of
+from tsctl.handlers.envelopes.envelope import Envelope, Opened, list_of, object_of
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import NotSerialisable, UnreadablePayload
 

@@ -14,7 +14,7 @@ _CONTEXT = {
 _CLEANUP = {"CLEANUP_REGEX": ("tsctl.handlers.builtin.support.cleaning", "CLEANUP_REGEX")}
 _STREAM = {"send_intermediate_predict_response": ("tsctl.handlers.sdk.streaming", "send_intermediate_predict_response")}
 _TIMED = {"timed": ("tsctl.handlers.sdk.timer", "timed")}
-_VERSION = {"__version__": (f"{_OWN}.version", "__version__")}
+_VERSION = {"__version__": (f"{_OWN}.util", "__version__")}
 
 # ts module → {name in it: (our module, our name)}
 TABLE: dict[str, dict[str, tuple[str, str]]] = {
@@ -49,8 +49,8 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     "ts.metrics.metric_type_enum": {"MetricTypes": (_METRICS, "MetricTypes")},
     "ts.metrics.metrics_store": {"MetricsStore": (f"{_OWN}.metrics_store", "MetricsStore")},
     "ts.metrics.process_memory_metric": {
-        "check_process_mem_usage": (f"{_OWN}.process_memory", "check_process_mem_usage"),
-        "get_cpu_usage": (f"{_OWN}.process_memory", "get_cpu_usage"),
+        "check_process_mem_usage": (f"{_OWN}.util", "check_process_mem_usage"),
+        "get_cpu_usage": (f"{_OWN}.util", "get_cpu_usage"),
     },
     "ts.protocol": {},
     "ts.protocol.otf_message_handler": _STREAM,
@@ -66,11 +66,9 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     "ts.torch_handler.object_detector": {"ObjectDetector": (f"{_BASE}.object_detector", "ObjectDetector")},
     "ts.torch_handler.request_envelope": {},
     "ts.torch_handler.request_envelope.base": {"BaseEnvelope": (f"{_OWN}.base_envelope", "BaseEnvelope")},
-    "ts.torch_handler.request_envelope.body": {"BodyEnvelope": ("tsctl.handlers.envelopes.body", "BodyEnvelope")},
+    "ts.torch_handler.request_envelope.body": {"BodyEnvelope": ("tsctl.handlers.envelopes.json", "BodyEnvelope")},
     "ts.torch_handler.request_envelope.json": {"JSONEnvelope": ("tsctl.handlers.envelopes.json", "JSONEnvelope")},
-    "ts.torch_handler.request_envelope.kserve": {
-        "KServeEnvelope": ("tsctl.handlers.envelopes.kserve", "KServeEnvelope")
-    },
+    "ts.torch_handler.request_envelope.kserve": {"KServeEnvelope": ("tsctl.handlers.envelopes.json", "KServeEnvelope")},
     "ts.torch_handler.request_envelope.kservev2": {
         "KServev2Envelope": ("tsctl.handlers.envelopes.kservev2", "KServev2Envelope"),
     },

@@ -1,10 +1,14 @@
-"""Small functions that handlers import from `ts.utils.util` and `ts.handler_utils.utils`."""
+"""Small functions that handlers import from `ts.utils.util`, `ts.handler_utils.utils` and `ts.metrics`."""
 
 import importlib
 import inspect
+import logging
+import os
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TextIO
+
+__version__ = "0.12.0"  # the TorchServe whose behaviour handlers find here; some compare it
 
 
 def import_class(class_name: str, module_prefix: str | None = None) -> Any:
@@ -34,3 +38,21 @@ def get_yaml_config(yaml_file_path: str | Path) -> Any:
     import yaml
 
     return yaml.safe_load(Path(yaml_file_path).read_bytes())
+
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def get_cpu_usage(pid: int | str) -> int:
+    """Return the resident memory of a process in bytes, 0 if there is no such process; the name is TorchServe's."""
+    try:
+        return int(Path(f"/proc/{int(pid)}/statm").read_text().split()[1]) * _PAGE
+    except (OSError, ValueError):
+        logging.error("there is no process %s", pid)
+        return 0
+
+
+def check_process_mem_usage(stdin: TextIO) -> None:
+    """Read one line of process numbers, separated by commas, and log `pid:bytes` for each."""
+    for pid in filter(None, stdin.readline().strip().split(",")):
+        logging.info("%s:%d", pid, get_cpu_usage(pid))

@@ -85,7 +85,12 @@ def test_a_default_is_what_its_own_text_would_give(setting: Setting) -> None:
         ("queue_jobs", "0", "--queue-jobs: `0` is not a whole number of at least 1"),
         ("queue_jobs", "²", "--queue-jobs: `²` is not a whole number of at least 1"),
         ("queue_jobs", "1.5", "--queue-jobs: `1.5` is not a whole number of at least 1"),
-        ("allowed_urls", "http://(.*", "--allowed-urls: `http://(.*` is not a regular expression: missing ), unterminated subpattern at position 7"),
+        (
+            "allowed_urls",
+            "http://(.*",
+            "--allowed-urls: `http://(.*` is not a regular expression: missing ), unterminated subpattern at"
+            " position 7",
+        ),
         ("access_log", "on", "--access-log: `on` is neither true nor false"),
         ("log_format", "xml", "--log-format: `xml` is not a log format (text, json)"),
         ("log_level", "loud", "--log-level: `loud` is not a log level (debug, info, warning, error)"),

@@ -164,25 +164,6 @@ def test_a_handler_finds_a_batch_size_that_was_changed(model_dir: Path) -> None:
     assert [message.answers[0].body for message in said if isinstance(message, wire.Done)] == [b"2", b"8"]
 
 
-def test_a_handler_written_for_torchserve_loads(model_dir: Path) -> None:
-    write(
-        model_dir / "mine.py",
-        """
-        from ts.torch_handler.base_handler import BaseHandler
-        class Mine(BaseHandler):
-            def initialize(self, context): ...
-            def handle(self, data, context):
-                return ["fine"]
-        """,
-    )
-
-    _, said = converse([load_of(model_dir), wire.Predict(1, [row(b"")])])
-
-    done = said[-1]
-    assert isinstance(done, wire.Done)
-    assert done.answers[0].body == b"fine"
-
-
 def test_a_model_that_does_not_load_is_told_and_ends_the_worker(
     model_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -195,55 +176,6 @@ def test_a_model_that_does_not_load_is_told_and_ends_the_worker(
     assert isinstance(failed, wire.LoadFailed)
     assert failed.error == "ValueError: no weights"
     assert failed.traceback in capsys.readouterr().err
-
-
-def test_a_traceback_starts_with_the_handlers_own_frames(model_dir: Path) -> None:
-    write(model_dir / "inner.py", "    def fail():\n        raise ValueError('deep inside\\nsecond line')\n")
-    write(model_dir / "mine.py", "    import inner\n    def handle(data, context):\n        inner.fail()\n")
-
-    failed = failure_of(load_of(model_dir))
-
-    files = [line.split('"')[1] for line in failed.traceback.splitlines() if line.startswith("  File ")]
-    assert files == ["mine.py", "inner.py"]
-    assert failed.error == "ValueError: deep inside"
-    assert failed.traceback.endswith("ValueError: deep inside\nsecond line")
-    assert not failed.out_of_memory
-
-
-def test_an_import_that_fails_is_shown_where_it_stands(model_dir: Path) -> None:
-    write(model_dir / "mine.py", "    import a_package_that_is_not_installed\n")
-
-    failed = failure_of(load_of(model_dir))
-
-    assert failed.traceback.splitlines()[1] == '  File "mine.py", line 1, in <module>'
-    assert failed.error == "ModuleNotFoundError: No module named 'a_package_that_is_not_installed'"
-
-
-def test_a_file_that_is_no_python_is_shown_without_our_frames(model_dir: Path) -> None:
-    write(model_dir / "mine.py", "    def handle(:\n")
-
-    failed = failure_of(load_of(model_dir))
-
-    assert failed.traceback.splitlines()[0] == '  File "mine.py", line 1'
-    assert "worker.py" not in failed.traceback
-    assert failed.error.startswith("SyntaxError: ")
-
-
-def test_an_archive_without_a_handler_is_a_sentence_without_frames(model_dir: Path) -> None:
-    write(model_dir / "mine.py", "    x = 1\n")
-
-    failed = failure_of(load_of(model_dir))
-
-    assert failed.error.startswith("HandlerError: mine.py needs a function `handle` or exactly one class")
-    assert failed.traceback.splitlines() == [failed.error]
-
-
-def test_a_built_in_handler_without_a_model_is_a_sentence_without_frames(model_dir: Path) -> None:
-    failed = failure_of(load_of(model_dir, "base_handler"))
-
-    assert failed.traceback == (
-        "HandlerError: the archive has neither a model file nor a serialized file, so there is no model to load"
-    )
 
 
 def test_a_bug_of_ours_is_shown_whole(model_dir: Path) -> None:

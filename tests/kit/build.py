@@ -7,9 +7,10 @@ from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.marfile import parse_manifest
+from tsctl.daemon.models.request import Source
 from tsctl.daemon.models.request_path import Resources
 from tsctl.daemon.models.settings import ModelSettings
-from tsctl.daemon.models.version import ModelVersion, Source
+from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.cores import Placement
 from tsctl.daemon.workers.engine import Engine, WorkerSpec
 

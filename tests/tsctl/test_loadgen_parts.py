@@ -7,7 +7,7 @@ import pytest
 
 from tests.http.fake import FakeTransport
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.loadgen.connection import LoadConnection, LoadConnectionState, remember
+from tsctl.loadgen.connection import LoadConnection, LoadConnectionState
 from tsctl.loadgen.order import read
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -61,37 +61,8 @@ def test_an_answer_may_come_in_pieces(cut: int, peer: Peer) -> None:
     assert peer.receive(ANSWER[cut:]) == ["answered 200 with 2", "free"]
 
 
-NAMED = b"HTTP/1.1 200 OK\r\nX-Request-Id: %s\r\nContent-Length: 2\r\n\r\n%s"
-
-
-@pytest.mark.parametrize(
-    ("data", "again"),
-    [
-        pytest.param(NAMED % (b"b", b"no"), True, id="another id and another body"),
-        pytest.param(NAMED % (b"bc", b"no"), False, id="an id of another length"),
-        pytest.param(NAMED % (b"b", b"n"), False, id="a piece"),
-        pytest.param((NAMED % (b"b", b"no")).replace(b"200", b"503"), False, id="another status"),
-        pytest.param((NAMED % (b"b", b"n")).replace(b": 2", b": 12"), False, id="another length"),
-    ],
-)
-def test_an_answer_is_known_again_by_its_head(data: bytes, again: bool) -> None:
-    known = remember(NAMED % (b"a", b"ok"), 200)
-
-    assert known is not None
-    assert known.is_again(data) is again
-
-
-@pytest.mark.parametrize(
-    "data",
-    [ANSWER[:-1], ANSWER + b"H", b"HTTP/1.1 204 No Content\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n" + ANSWER],
-    ids=["a piece", "more than one", "one without a length", "one after an interim one"],
-)
-def test_only_one_whole_answer_is_remembered(data: bytes) -> None:
-    assert remember(data, 200) is None
-
-
 @pytest.mark.parametrize("cut", range(1, len(ANSWER)))
-def test_a_known_answer_may_come_in_pieces_again(cut: int, peer: Peer) -> None:
+def test_an_answer_may_come_in_pieces_again(cut: int, peer: Peer) -> None:
     for pieces in ([ANSWER], [ANSWER], [ANSWER[:cut], ANSWER[cut:]], [ANSWER]):
         if peer.connection.state is LoadConnectionState.IDLE:
             peer.connection.send(1.0)
@@ -101,7 +72,7 @@ def test_a_known_answer_may_come_in_pieces_again(cut: int, peer: Peer) -> None:
     assert peer.client.events == ["answered 200 with 2", "free"] * 4
 
 
-def test_an_answer_that_looks_known_in_the_middle_of_another_is_its_body(peer: Peer) -> None:
+def test_an_answer_in_the_middle_of_another_is_its_body(peer: Peer) -> None:
     peer.receive(ANSWER)
     peer.connection.send(1.0)
 

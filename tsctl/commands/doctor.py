@@ -20,7 +20,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
     directories; without a daemon those of one that is started here. Exit code 1 means that
     something would break serving.
     """
-    from tsctl.doctor.examination import breaks_serving, examine
+    from tsctl.doctor.checks import breaks_serving, examine
     from tsctl.doctor.places import gather
 
     verdicts = examine(gather(ctx.obj, os.environ))

@@ -49,8 +49,7 @@ def command(
     """
     from tsctl.service.files import remove_units, systemctl, unit_folder, units_there, write_units
     from tsctl.service.plan import make_plan
-    from tsctl.service.service import service_text
-    from tsctl.service.socket import socket_text
+    from tsctl.service.service import service_text, socket_text
 
     if of_user and run_as:
         raise click.UsageError("`--user` and `--run-as` contradict each other: a service of your own runs as you")

@@ -4,9 +4,7 @@
     machine     reads the facts about processors, memory, GPUs, limits and clocks
     places      reads the facts about the configuration, addresses, directories and the running daemon
     verdict     the answer of a check
-    hardware    checks of processors, memory and GPUs
-    surroundings  checks of limits, addresses, directories, clocks and the installation
-    examination   all checks in order
+    checks      all checks, in the order in which they are shown
 
 A check is a pure function of facts.
 """

@@ -1,11 +1,11 @@
 """The routes of the protocol, and Triton's metrics, as a service of the daemon."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from tsctl.daemon.api.tensors.metadata import READY, index_entry, statistics_of
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
-from tsctl.daemon.extension import Kernel, RoutesService
+from tsctl.daemon.extension import Audience, Kernel, Service
 from tsctl.daemon.extensions.oip.routes import oip_routes
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response
@@ -119,13 +119,18 @@ _METRICS = {
 _PENDING = "pending_request_count"
 
 
-class OipService(RoutesService):
+class OipService(Service):
     """The service."""
 
     def __init__(self, kernel: Kernel) -> None:
-        clients = oip_routes(kernel.registry, kernel.ready, kernel.predictions["v2"], kernel.turns)
-        super().__init__(clients, repository_routes(kernel.registry, kernel.registrar))
+        self._routes: dict[Audience, Mapping[str, Route]] = {
+            Audience.CLIENTS: oip_routes(kernel.registry, kernel.ready, kernel.predictions["v2"], kernel.turns),
+            Audience.MANAGERS: repository_routes(kernel.registry, kernel.registrar),
+        }
         self._registry = kernel.registry
+
+    def routes(self, audience: Audience) -> Mapping[str, Route]:
+        return self._routes.get(audience, {})
 
     def named_families(self, names: Collection[str]) -> Iterable[MetricFamily]:
         """Yield Triton's metrics of each version, if one of them is asked for: they repeat ours under other names."""

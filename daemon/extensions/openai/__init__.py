@@ -7,7 +7,7 @@ whole texts and pieces of the model         →  completion.py: the API's JSON, 
 from collections.abc import Mapping
 from typing import Any
 
-from tsctl.daemon.extension import ClientProtocol, Extension, Kernel, Operations, PathFacts, RoutesService, Service
+from tsctl.daemon.extension import ClientProtocol, Extension, Kernel, Operations, PathFacts, Service
 
 _PATHS = (["v1", "models"], ["v1", "completions"], ["v1", "chat", "completions"])
 
@@ -34,6 +34,6 @@ class OpenAIExtension(Extension):
     protocol = OpenAIProtocol()
 
     def install(self, kernel: Kernel) -> Service:
-        from tsctl.daemon.extensions.openai.completion import openai_routes
+        from tsctl.daemon.extensions.openai.completion import OpenAIService
 
-        return RoutesService(openai_routes(kernel.registry, kernel.turns))
+        return OpenAIService(kernel)

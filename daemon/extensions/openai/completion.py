@@ -1,6 +1,6 @@
 """One completion: takes the model's texts, and answers its exchange in the words of OpenAI's API."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from tsctl.daemon.api.inference.openapi import describe_api
@@ -10,6 +10,7 @@ from tsctl.daemon.api.inference.turns import Reading, Turns
 from tsctl.daemon.core.client import LimitedClient
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, PredictionFailed, ResourceNotFound
 from tsctl.daemon.core.job import Reply
+from tsctl.daemon.extension import Audience, Kernel, Service
 from tsctl.daemon.extensions.openai.requests import (
     CHAT,
     COMPLETIONS,
@@ -76,6 +77,16 @@ def is_worded(reply: Reply) -> bool:
 
 
 Work = Coroutine[Any, Any, None] | None
+
+
+class OpenAIService(Service):
+    """The routes for clients."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._routes = openai_routes(kernel.registry, kernel.turns)
+
+    def routes(self, audience: Audience) -> Mapping[str, Route]:
+        return self._routes if audience is Audience.CLIENTS else {}
 
 
 def openai_routes(registry: Registry, turns: Turns | None = None) -> dict[str, Route]:

@@ -6,10 +6,9 @@
     its result         ──▶ choice       the set to serve with; written down, and then
                            registrar    loads the version again beside itself, as the same version
 
-state       draws the trial of one version, which `trial` keeps
+trial       draws the trial of one version, and keeps its state
 documents   what became of each optimisation, and of the trial, as JSON
 measuring   a program of its own: sets of optimisations in throw-away workers; `tsctl optimize` runs it, too
-service     all of this as a service of the daemon
 
 The optimisations themselves are the worker's: handlers/optimize.
 """

@@ -15,8 +15,7 @@ from typing import Any
 
 import msgspec
 
-from tsctl.daemon.extensions.optimizing.state import TrialState
-from tsctl.daemon.extensions.optimizing.trial import Trial
+from tsctl.daemon.extensions.optimizing.trial import Trial, TrialState
 from tsctl.daemon.models.version import ModelVersion
 
 

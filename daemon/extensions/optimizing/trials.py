@@ -24,8 +24,7 @@ from tsctl.daemon.extensions.optimizing.documents import optimized_of, trial_of
 from tsctl.daemon.extensions.optimizing.due import ATTEMPTS, PAUSES, Moment, is_worth_it, short_of_memory, waits_for
 from tsctl.daemon.extensions.optimizing.program import LONGEST, RunTrial, TrialFailed, run_trial, sample_for
 from tsctl.daemon.extensions.optimizing.record import TrialRecord, store_of
-from tsctl.daemon.extensions.optimizing.state import TrialEvent, TrialState
-from tsctl.daemon.extensions.optimizing.trial import Trial
+from tsctl.daemon.extensions.optimizing.trial import Trial, TrialEvent, TrialState
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion

@@ -10,8 +10,7 @@ from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.extensions.optimizing import building
 from tsctl.daemon.extensions.optimizing.building import first_trial, threads_of
 from tsctl.daemon.extensions.optimizing.record import TrialStore
-from tsctl.daemon.extensions.optimizing.state import TrialState
-from tsctl.daemon.extensions.optimizing.trial import Trial
+from tsctl.daemon.extensions.optimizing.trial import Trial, TrialState
 from tsctl.daemon.marfile import parse_manifest
 from tsctl.daemon.models.request import Source
 from tsctl.daemon.workers.stub import StubEngine

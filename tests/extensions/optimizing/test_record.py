@@ -9,8 +9,7 @@ from tsctl.daemon.extensions.optimizing import VARIABLE
 from tsctl.daemon.extensions.optimizing.choice import TrialRow
 from tsctl.daemon.extensions.optimizing.due import ATTEMPTS
 from tsctl.daemon.extensions.optimizing.record import TrialFacts, TrialRecord, TrialStore, store_of
-from tsctl.daemon.extensions.optimizing.state import TrialState
-from tsctl.daemon.extensions.optimizing.trial import Trial
+from tsctl.daemon.extensions.optimizing.trial import Trial, TrialState
 
 FACTS = TrialFacts(
     archive="a" * 64, handler="image_classifier", python="", processor="EPYC (avx2)", torch="2.14.1", batch_size=8,

@@ -1,8 +1,8 @@
 """The trial of a version moves along the arrows of its drawing only."""
 
 from tests.core.test_states import check_arrows
-from tsctl.daemon.extensions.optimizing import state
-from tsctl.daemon.extensions.optimizing.state import TRANSITIONS, TrialState
+from tsctl.daemon.extensions.optimizing import trial as state
+from tsctl.daemon.extensions.optimizing.trial import TRANSITIONS, TrialState
 
 
 def test_a_trial_follows_the_arrows_of_its_drawing_and_no_others() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.extensions.optimizing.trying import FASTER, SLOWER, Bench, row
 from tests.kit.daemon import NEVER, until
 from tsctl.daemon.extensions.optimizing.due import ATTEMPTS, LEAST_BUSY, PAUSES
-from tsctl.daemon.extensions.optimizing.state import TrialState
+from tsctl.daemon.extensions.optimizing.trial import TrialState
 from tsctl.daemon.models.archives.sample import Sample
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.workers.engine import LoadFailure

@@ -10,8 +10,7 @@ from tests.kit.daemon import StubDaemon, until
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.extensions.optimizing.choice import TrialRow
 from tsctl.daemon.extensions.optimizing.program import TrialFailed, TrialRows
-from tsctl.daemon.extensions.optimizing.state import TrialState
-from tsctl.daemon.extensions.optimizing.trial import Trial
+from tsctl.daemon.extensions.optimizing.trial import Trial, TrialState
 from tsctl.daemon.extensions.optimizing.trials import TrialRunner
 from tsctl.daemon.models.version import ModelVersion
 

@@ -6,9 +6,8 @@ import pytest
 
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.machine.cards import Card
-from tsctl.daemon.extensions.scaling import resources
-from tsctl.daemon.extensions.scaling.resources import FRESH
-from tsctl.daemon.extensions.scaling.service import Autoscaling
+from tsctl.daemon.extensions.scaling import service as resources
+from tsctl.daemon.extensions.scaling.service import FRESH, Autoscaling
 from tsctl.daemon.models.registry import Registry
 
 GIB = 1024**3

@@ -8,7 +8,7 @@ import pytest
 
 from tests.api.house import House
 from tests.metrics.reading import values
-from tsctl.daemon.extensions.scaling import resources
+from tsctl.daemon.extensions.scaling import service as resources
 from tsctl.daemon.extensions.scaling.service import ScalingService
 
 CONFIG = "targetQueueMs: 500\nbatching: greedy\nbatchSize: 1\n"

@@ -1,4 +1,4 @@
-"""From texts to probabilities, all rows of a batch at once."""
+"""How texts become tokens, and what is said of them; answers are in `conversations/text_classifier.txt`."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,6 @@ from tsctl.handlers import wire
 from tsctl.handlers.builtin.text import TextHandler
 from tsctl.handlers.builtin.text_classifier import TextClassifier
 from tsctl.handlers.runtime.runtime import Runtime
-from tsctl.handlers.sdk.errors import HandlerError
 from tsctl.handlers.sdk.loader import EntryPoint
 
 # Class 0 likes the tokens with even numbers, class 1 those with odd ones.
@@ -58,17 +57,6 @@ def test_the_answer_names_the_probability_of_every_class_in_their_order(archive:
     assert list(json.loads(answer.body)) == ["sad", "glad"]
 
 
-def test_each_text_of_a_batch_has_its_own_answer(archive: Path) -> None:
-    handler = load(archive)
-    texts = [b"good", b"bad", b"very good", b"Not <b>so</b> bad!"]
-
-    together = [answer.body for answer in run(handler, *(row(text) for text in texts))]
-    alone = [run(handler, row(text))[0].body for text in texts]
-
-    assert together == alone
-    assert len(set(together)) == 4
-
-
 def test_words_and_pairs_of_cleaned_words_are_looked_up(archive: Path) -> None:
     bags = load(archive).preprocess([{"data": "Don't!"}, {"body": "very GOOD"}])
 
@@ -85,59 +73,6 @@ def test_without_an_unknown_token_unknown_words_are_left_out(archive: Path) -> N
     assert bags.tokens == [[], ["good"]]
     assert bags.numbers.tolist() == [1]
     assert bags.offsets.tolist() == [0, 0]
-
-
-def test_an_empty_text_is_answered_too(archive: Path) -> None:
-    answers = run(load(archive), row(b""), row(b"good"))
-
-    assert [answer.status for answer in answers] == [200, 200]
-    assert json.loads(answers[0].body) == pytest.approx({"sad": 0.5, "glad": 0.5})
-
-
-def test_a_text_may_be_a_member_of_an_object(archive: Path) -> None:
-    plain, member = run(load(archive), row(b"good"), row(b'{"data": "good"}', "application/json"))
-
-    assert member == plain and plain.status == 200
-
-
-@pytest.mark.parametrize(
-    ("unreadable", "sentence"),
-    [
-        pytest.param(row(b"\xff\xfe"), "The request is not UTF-8 text", id="bytes that are no text"),
-        pytest.param(row(b"[1]", "application/json"), "The request should be a text, not a list", id="a list"),
-        pytest.param(
-            row(b"x", name="else"), "The request has `else`, and the handler takes `data`", id="another parameter"
-        ),
-    ],
-)
-def test_a_row_that_is_no_text_fails_alone(archive: Path, unreadable: wire.Row, sentence: str) -> None:
-    answers = run(load(archive), row(b"good"), unreadable, row("très bad".encode(), "text/plain"))
-
-    assert [answer.status for answer in answers] == [200, 400, 200]
-    assert answers[1].body.decode().startswith(sentence)
-
-
-def test_the_manifest_may_name_the_vocabulary(archive: Path) -> None:
-    (archive / "source_vocab.pt").rename(archive / "words.pt")
-
-    handler = load(archive, sourceVocab="out/words.pt")
-
-    assert handler.source_vocab == VOCABULARY
-    assert handler.initialized
-
-
-def test_an_archive_without_a_vocabulary_is_told_how_to_add_it(archive: Path) -> None:
-    (archive / "source_vocab.pt").unlink()
-
-    with pytest.raises(HandlerError, match=r"lacks the vocabulary `source_vocab\.pt`: add it with --extra-files"):
-        load(archive)
-
-
-def test_a_vocabulary_that_would_run_code_is_refused(archive: Path) -> None:
-    torch.save(Path("/"), archive / "source_vocab.pt")
-
-    with pytest.raises(HandlerError, match="weightsOnly: false"):
-        load(archive)
 
 
 @pytest.mark.slow

@@ -1,41 +1,16 @@
 """An error for `curl -d TEXT` says how to send the body."""
 
-from pathlib import Path
-
 import pytest
 
-from tests.handlers.samples import context_of, row
+from tests.handlers.samples import row
 from tsctl.handlers import wire
 from tsctl.handlers.runtime.failures import advice_for
-from tsctl.handlers.runtime.runtime import Runtime
-from tsctl.handlers.sdk.context import Context
-from tsctl.handlers.sdk.errors import PredictionException, UnreadablePayload
-from tsctl.handlers.sdk.loader import EntryPoint
 
 FORM = ("Content-Type", "application/x-www-form-urlencoded")
 ADVICE = (
     ". The body came as a form without a field, which is how `curl -d` sends it: add -H 'Content-Type: text/plain' or"
     " -H 'Content-Type: application/json', or send it with -T FILE."
 )
-
-
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
-        pytest.param(KeyError("body"), (503, f"Prediction failed: KeyError: 'body' (Request r0){ADVICE}"), id="raises"),
-        pytest.param(UnreadablePayload("no image"), (400, f"no image (Request r0){ADVICE}"), id="cannot read it"),
-        pytest.param(PredictionException("mine", 422), (422, "mine"), id="says what it means"),
-    ],
-)
-def test_a_handler_that_fails_on_a_form_without_a_field(error: Exception, expected: tuple[int, str]) -> None:
-    def handle(data: object, context: Context) -> object:
-        raise error
-
-    runtime = Runtime(EntryPoint(None, handle), context_of(Path("/")))
-
-    [answer] = runtime.run([wire.Row("r0", [FORM], [])])
-
-    assert (answer.status, answer.body.decode()) == expected
 
 
 @pytest.mark.parametrize(

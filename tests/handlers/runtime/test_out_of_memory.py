@@ -1,8 +1,7 @@
-"""Memory does not suffice for a batch: its halves run instead, and the daemon is told how many rows were too many."""
+"""Memory does not suffice for a batch: how that is known; what follows is in `conversations/isolation.txt`."""
 
 import gc
 import weakref
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from tsctl.handlers import wire
 from tsctl.handlers.runtime import runtime as runtimes
 from tsctl.handlers.runtime.failures import Allowance
 from tsctl.handlers.runtime.out_of_memory import is_out_of_memory
-from tsctl.handlers.runtime.runtime import Runtime, SendPieces, no_pieces
+from tsctl.handlers.runtime.runtime import Runtime, no_pieces
 from tsctl.handlers.runtime.steps import ActiveRow, ActiveRows, SteppedRuntime
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.loader import EntryPoint
@@ -46,125 +45,24 @@ def test_others_do_not(error: Exception) -> None:
 
 
 class Room:
-    """A handler with room for so many rows together; a row `huge` fits with none, not even alone."""
+    """A handler with room for so many rows together."""
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self.sizes: list[int] = []
 
     def handle(self, data: list[Any], context: Context) -> list[Any]:
-        self.sizes.append(len(data))
-        texts = [bytes(each["body"]).decode() for each in data]
-        if len(data) > self.most or "huge" in texts:
+        if len(data) > self.most:
             raise torch.OutOfMemoryError(OUT)
-        if "bad" in texts:
-            raise ValueError("not that one")
-        return [text.upper() for text in texts]
-
-
-def run(
-    room: Room, *texts: str, isolate: bool | None = True, send: SendPieces = no_pieces
-) -> tuple[Runtime, list[tuple[int, str]]]:
-    runtime = Runtime(EntryPoint(None, room.handle), context_of(Path("/")), isolate)
-    rows = [row(text.encode(), request_id=f"r{number}") for number, text in enumerate(texts)]
-    return runtime, [(each.status, bytes(each.body).decode()) for each in runtime.run(rows, send)]
-
-
-LETTERS = "abcdefgh"
-
-
-@pytest.mark.parametrize(
-    ("most", "sizes", "too_large"),
-    [
-        pytest.param(8, [8], 0, id="all fit"),
-        pytest.param(4, [8, 4, 4], 8, id="halves fit"),
-        pytest.param(3, [8, 4, 2, 2, 4, 2, 2], 4, id="quarters do"),
-        pytest.param(1, [8, *[4, 2, 1, 1, 2, 1, 1] * 2], 2, id="each alone does"),
-    ],
-)
-def test_as_many_run_together_as_fit_and_each_is_answered(most: int, sizes: list[int], too_large: int) -> None:
-    room = Room(most)
-
-    runtime, answers = run(room, *LETTERS)
-
-    assert answers == [(200, letter.upper()) for letter in LETTERS]
-    assert (room.sizes, runtime.too_large) == (sizes, too_large)
-
-
-def test_of_an_odd_number_the_first_half_is_the_larger() -> None:
-    room = Room(3)
-
-    run(room, *"abcde")
-
-    assert room.sizes == [5, 3, 2]
-
-
-def test_a_row_that_does_not_fit_alone_is_answered_507_and_says_nothing_of_the_others() -> None:
-    room = Room(8)
-
-    runtime, answers = run(room, *"abc", "huge", *"efgh")
-
-    assert [status for status, _ in answers] == [200] * 3 + [507] + [200] * 4
-    assert answers[3][1].startswith("Out of resources. OutOfMemoryError: CUDA out of memory. Tried to allocate")
-    assert room.sizes == [8, 4, 2, 2, 1, 1, 4], "the others run in the largest parts without it"
-    assert runtime.too_large == 0, "batches of eight may fit"
-
-
-def test_what_does_not_fit_beside_such_a_row_is_still_told() -> None:
-    runtime, _ = run(Room(2), *"abc", "huge", *"efgh")
-
-    assert runtime.too_large == 4
-
-
-def test_a_row_that_fails_otherwise_in_its_half_runs_alone() -> None:
-    room = Room(4)
-
-    runtime, answers = run(room, *"abc", "bad", *"efgh")
-
-    assert [status for status, _ in answers] == [200] * 3 + [503] + [200] * 4
-    assert (room.sizes, runtime.too_large) == ([8, 4, 1, 1, 1, 1, 4], 8)
-    assert runtime.isolation is not None and runtime.isolation.failed == 1
-
-
-def test_the_next_batch_begins_with_a_clean_record() -> None:
-    runtime, _ = run(Room(4), *LETTERS)
-
-    runtime.run([row(b"a")])
-
-    assert (runtime.too_large, runtime.isolation) == (0, None)
+        return [""] * len(data)
 
 
 def test_halves_run_although_the_time_for_single_rows_is_used_up() -> None:
-    room = Room(4)
-    runtime = Runtime(EntryPoint(None, room.handle), context_of(Path("/")), True)
+    runtime = Runtime(EntryPoint(None, Room(4).handle), context_of(Path("/")), True)
     runtime._allowance = Allowance(float("inf"), saved=0.0)
 
-    answers = runtime.run([row(letter.encode()) for letter in LETTERS])
+    answers = runtime.run([row(letter.encode()) for letter in "abcdefgh"])
 
     assert {answer.status for answer in answers} == {200}
-
-
-def test_a_handle_of_the_users_own_runs_once_and_the_daemon_is_told() -> None:
-    room = Room(4)
-
-    runtime, answers = run(room, *LETTERS, isolate=None)
-
-    assert {status for status, _ in answers} == {507}
-    assert (room.sizes, runtime.too_large) == ([8], 8)
-
-
-def test_a_row_that_came_alone_is_no_sign_for_batches() -> None:
-    runtime, [(status, _)] = run(Room(0), "a")
-
-    assert (status, runtime.too_large) == (507, 0)
-
-
-def test_the_daemon_hears_before_each_half_that_the_batch_goes_on() -> None:
-    sent: list[Sequence[Any]] = []
-
-    run(Room(4), *LETTERS, send=sent.append)
-
-    assert sent == [[], []]
 
 
 def test_there_is_room_again_when_a_half_runs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,7 @@ import torch
 
 from tests.handlers.samples import write
 from tsctl.handlers.builtin.base import BaseHandler
-from tsctl.handlers.envelopes.body import BodyEnvelope
-from tsctl.handlers.envelopes.json import JSONEnvelope
+from tsctl.handlers.envelopes.json import BodyEnvelope, JSONEnvelope
 from tsctl.handlers.torchserve.mock_context import MockContext
 
 NET = """

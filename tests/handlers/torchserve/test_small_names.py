@@ -15,7 +15,7 @@ import torch
 from tests.handlers.device import DEVICE
 from tests.handlers.samples import context_of
 from tsctl.handlers.sdk.context import Context
-from tsctl.handlers.torchserve import process_memory, util
+from tsctl.handlers.torchserve import util
 from tsctl.handlers.torchserve.base_envelope import BaseEnvelope
 from tsctl.handlers.torchserve.batch_streamer import TextIteratorStreamerBatch
 
@@ -60,7 +60,7 @@ def test_list_classes_from_module_leaves_imported_ones_out() -> None:
 
 def test_check_process_mem_usage_logs_bytes_of_each_process(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
-        process_memory.check_process_mem_usage(io.StringIO(f"{os.getpid()},,999999999,x\n"))
+        util.check_process_mem_usage(io.StringIO(f"{os.getpid()},,999999999,x\n"))
 
     messages = caplog.messages
     pid, _, size = messages[0].partition(":")

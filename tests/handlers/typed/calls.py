@@ -46,8 +46,3 @@ def ask(function: Callable[..., Any], *bodies: bytes | wire.Row, content_type: s
 def told(answers: Sequence[wire.Answer]) -> list[tuple[int, str]]:
     """Return each answer's status and body."""
     return [(each.status, each.body.decode()) for each in answers]
-
-
-def type_of(answer: wire.Answer) -> str:
-    """Return the content type of an answer; empty if it has none."""
-    return next((value for name, value in answer.headers if name == "Content-Type"), "")

@@ -10,12 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.handlers.device import DEVICE
-from tests.handlers.typed.calls import ask, request, told, type_of
-from tsctl.handlers import wire
+from tests.handlers.typed.calls import ask, request
 from tsctl.handlers.requests.rows import JSON, NPY, wanted_type
 from tsctl.handlers.sdk.errors import NotSerialisable
 from tsctl.handlers.typed.answers import encode_answer
-from tsctl.handlers.typed.arrays import read_npy
 
 documents = st.recursive(
     st.none()
@@ -66,16 +64,6 @@ def test_a_value_that_cannot_be_sent_is_named(value: Any) -> None:
         encode_answer(value)
 
 
-def test_an_answer_that_cannot_be_sent_fails_its_row_only() -> None:
-    def predict(texts: list[str]) -> Any:
-        return ["a", object()]
-
-    answers = ask(predict, b"a", b"b")
-
-    assert [each.status for each in answers] == [200, 503]
-    assert b"objects of type object cannot be encoded as JSON" in answers[1].body
-
-
 @pytest.mark.parametrize(
     ("accept", "expected"),
     [
@@ -92,32 +80,3 @@ def test_an_answer_that_cannot_be_sent_fails_its_row_only() -> None:
 )
 def test_accept_names_the_form_of_an_array(accept: str, expected: str) -> None:
     assert wanted_type([("Host", "x"), ("accept", accept)]) == expected
-
-
-@pytest.mark.parametrize(
-    "value",
-    [np.array([[1, 2]]), torch.tensor([[1, 2]], device=DEVICE), torch.ones(1, 2, dtype=torch.bfloat16, device=DEVICE)],
-)
-def test_an_array_is_a_file_where_the_client_asks_for_one(value: Any) -> None:
-    def predict(text: str) -> Any:
-        return value
-
-    as_file, as_json = ask(
-        predict, request(("body", "", b""), accept=NPY), request(("body", "", b""), number=1, accept="text/html")
-    )
-
-    assert type_of(as_file) == NPY
-    assert read_npy(as_file.body).tolist() == value.tolist() == json.loads(as_json.body)
-    assert type_of(as_json) == JSON
-
-
-def test_the_content_type_that_the_author_sets_stays() -> None:
-    def predict(text: str, context: Any) -> str:
-        context.set_response_content_type(0, "text/html")
-        return "<p>"
-
-    [answer] = ask(predict, b"")
-
-    assert told([answer]) == [(200, "<p>")]
-    assert answer.headers == [("content-type", "text/html")]
-    assert isinstance(answer, wire.Answer)

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays, complex_number_dtypes, floating_dtypes, integer_dtypes
 
-from tests.handlers.typed.calls import ask, told
 from tsctl.handlers.requests.rows import to_npy
 from tsctl.handlers.sdk.errors import UnreadablePayload
 from tsctl.handlers.typed.annotations import written
@@ -106,22 +105,6 @@ def test_a_hostile_file_is_refused_before_memory_is_taken(body: bytes, reason: s
     assert reason in str(caught.value)
 
 
-def test_a_list_is_an_array_of_the_annotated_type() -> None:
-    seen: list[Any] = []
-
-    def predict(values: list[npt.NDArray[np.float32]]) -> list[Any]:
-        seen.extend(values)
-        return [each * 2 for each in values]
-
-    answers = ask(predict, b"[[1,2],[3,4]]", to_npy(np.array([0.5])), b'["a"]', b"[[1],[2,3]]", b"[1,", b'{"a":1}')
-
-    assert told(answers[:2]) == [(200, "[[2.0,4.0],[6.0,8.0]]"), (200, "[1.0]")]
-    assert [each.dtype for each in seen] == [np.float32, np.float32]
-    assert [each.status for each in answers[2:]] == [400] * 4
-    assert answers[2].body == b"`values`: not an array of numbers (Request r2)"
-    assert answers[5].body == b"`values`: expected a list of numbers, got dict (Request r5)"
-
-
 @pytest.mark.parametrize(
     ("hint", "name"),
     [
@@ -152,10 +135,3 @@ def test_tensors_are_of_torchs_default_type_from_lists_and_of_the_files_type_fro
 def test_a_tensor_that_torch_lacks_is_refused() -> None:
     with pytest.raises(UnreadablePayload):
         tensor_of(to_npy(np.array([1.0], np.longdouble)))
-
-
-def test_a_function_of_tensors_answers_with_tensors() -> None:
-    def predict(x: list[torch.Tensor]) -> torch.Tensor:
-        return torch.stack(x).sum(dim=1)
-
-    assert told(ask(predict, b"[1,2]", b"[3.5,4]")) == [(200, "3.0"), (200, "7.5")]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.tsctl.doctor.facts import FINE, GIB, facts
-from tsctl.doctor.examination import CHECKS, breaks_serving, examine
+from tsctl.doctor.checks import CHECKS, breaks_serving, examine
 from tsctl.doctor.facts import (
     ConfiguredAddress,
     DoctorFacts,

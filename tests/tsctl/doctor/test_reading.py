@@ -12,7 +12,7 @@ import pytest
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.daemon.core.machine.cards import Card, FoundCards, find_cards
-from tsctl.doctor.examination import examine
+from tsctl.doctor.checks import examine
 from tsctl.doctor.facts import TriedGpu
 from tsctl.doctor.machine import Machine, installed, try_gpus
 from tsctl.doctor.places import access_of, gather, holder_of, listeners

@@ -35,9 +35,9 @@ done = function(summary, latency, requests)
   local e = summary.errors
   print(string.format(
     'RESULT {{"requests": %d, "duration": %d, "connect": %d, "read": %d, "write": %d, "status": %d, "timeout": %d, '
-      .. '"p50": %d, "p90": %d, "p95": %d, "p99": %d, "max": %d}}',
+      .. '"p50": %d, "p95": %d, "p99": %d}}',
     summary.requests, summary.duration, e.connect, e.read, e.write, e.status, e.timeout,
-    latency:percentile(50), latency:percentile(90), latency:percentile(95), latency:percentile(99), latency.max))
+    latency:percentile(50), latency:percentile(95), latency:percentile(99)))
 end
 """
 
@@ -58,10 +58,8 @@ class Load:
     seconds: float
     errors: int
     p50: float
-    p90: float
     p95: float
     p99: float
-    longest: float
 
     @property
     def rate(self) -> float:
@@ -88,8 +86,8 @@ def parse(output: str) -> Load:
         raise NoWrk(f"wrk printed no figures:\n{output}")
     found = json.loads(line.removeprefix("RESULT "))
     errors = sum(found[kind] for kind in ("connect", "read", "write", "status", "timeout"))
-    seconds = {name: found[name] / 1e6 for name in ("p50", "p90", "p95", "p99")}
-    return Load(found["requests"], found["duration"] / 1e6, errors, **seconds, longest=found["max"] / 1e6)
+    seconds = {name: found[name] / 1e6 for name in ("p50", "p95", "p99")}
+    return Load(found["requests"], found["duration"] / 1e6, errors, **seconds)
 
 
 def run(url: str, bodies: Sequence[Path], connections: int, seconds: float) -> Load:
