@@ -85,7 +85,7 @@ def load(running: Running, workload: Workload, served: Served) -> Iterator[tuple
     Then each request is sent once more, all at once: an answer that is not right makes the figures wrong.
     """
     bodies = [request.body for request in served.requests]
-    # Not in turn: with eight texts, each batch of eight would have the longest, and nobody could learn what padding costs.
+    # Not in turn: with eight texts, each batch of eight would be padded alike, and nobody could learn what that costs.
     sent = random.Random(1).sample(bodies * SHUFFLED, len(bodies) * SHUFFLED) if len(bodies) > 1 else bodies
     if workload.warm_up:
         wrk.run(running.url, sent, max(workload.connections), workload.warm_up)
