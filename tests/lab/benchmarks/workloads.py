@@ -1,7 +1,6 @@
 """The workloads: what is served, how it is asked, and for how long; load for each number of connections, and a kill."""
 
 import os
-import random
 import signal
 import threading
 import time
@@ -18,7 +17,6 @@ CLIENTS = 8
 QUIET = 1.0  # seconds of load before the kill
 AFTER = 1.0  # seconds of load after the first good answer
 PATIENCE = 10.0  # seconds after which a request hangs, and a server counts as never serving again
-SHUFFLED = 8  # times that each body is among those that are sent, over and over, in an order that is equal for all
 PAUSE = 0.05  # seconds that a client waits after it was refused
 
 
@@ -85,13 +83,11 @@ def load(running: Running, workload: Workload, served: Served) -> Iterator[tuple
     Then each request is sent once more, all at once: an answer that is not right makes the figures wrong.
     """
     bodies = [request.body for request in served.requests]
-    # Not in turn: with eight texts, each batch of eight would be padded alike, and nobody could learn what that costs.
-    sent = random.Random(1).sample(bodies * SHUFFLED, len(bodies) * SHUFFLED) if len(bodies) > 1 else bodies
     if workload.warm_up:
-        wrk.run(running.url, sent, max(workload.connections), workload.warm_up)
+        wrk.run(running.url, bodies, max(workload.connections), workload.warm_up)
     for connections in workload.connections:
         before = running.cpu
-        found = wrk.run(running.url, sent, connections, workload.seconds)
+        found = wrk.run(running.url, bodies, connections, workload.seconds)
         used = running.cpu - before
         with ThreadPoolExecutor(len(bodies)) as pool:
             answers = list(pool.map(lambda body: running.ask(body.read_bytes()), bodies))
