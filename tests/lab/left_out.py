@@ -1,8 +1,8 @@
 """`python -m tests.lab leave-out NAME [--sources] [ARGUMENT OF PYTEST …]`: delete an extension, and see the rest pass.
 
-A copy of the tree loses the extension's folders and its words in daemon/server/extensions.py; its generated pages are
-written anew, and links to its guide become text. Then lint, types, and the tests of `make test` run there, on compiled
-modules, or with --sources as `pytest` runs them here.
+A copy of the tree loses the extension's folders, what others' tests tell of both (`with_NAME.txt`), and its words in
+daemon/server/extensions.py; its generated pages are written anew, and links to its guide become text. Then lint, types,
+and the tests of `make test` run there, on compiled modules, or with --sources as `pytest` runs them here.
 """
 
 import argparse
@@ -49,6 +49,8 @@ def leave_out(name: str, tree: Path) -> None:
     """Copy all that git would have, without an extension."""
     gone = places_of(name)
     for each in listed():
+        if each.endswith(f"/with_{name}.txt"):
+            continue
         if not each.startswith(tuple(f"{place}/" for place in gone)) and each not in gone:
             (tree / each).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / each, tree / each, follow_symlinks=False)

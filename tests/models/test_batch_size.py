@@ -2,12 +2,7 @@
 
 import pytest
 
-from tests.kit.archives import model_files, write_files
-from tests.kit.daemon import StubDaemon
-from tsctl.daemon.models.change import change_settings
 from tsctl.daemon.models.registering.spec import default_batch_size
-from tsctl.daemon.models.registrar import Registration
-from tsctl.daemon.models.settings import Overrides
 from tsctl.handlers.wire import Declared, Input
 
 
@@ -49,15 +44,3 @@ BUILT_IN = Declared([Input("data", "image")], batches=True, built_in=True)
 )  # fmt: skip
 def test_default_batch_size(fallback: int, handler: str, says: Declared | None, expected: tuple[int, str]) -> None:
     assert default_batch_size(fallback, handler, says) == expected
-
-
-async def test_more_than_eight_are_a_batch_once_they_pay_or_somebody_says_so(bench: StubDaemon) -> None:
-    bench.engine.declared = declared()
-    write_files(bench.store / "m", model_files())
-    model = await bench.registrar.register(Registration(url="m", overrides=Overrides(workers=1)))
-
-    assert model.traffic.most == 8
-    change_settings(model, {"max_delay": 0.2})
-    assert model.traffic.most == 8
-    change_settings(model, {"batch_size": 32})
-    assert model.traffic.most == 32

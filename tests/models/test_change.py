@@ -70,6 +70,7 @@ def test_a_delay_that_is_over_already_is_over_at_once(bench: StubVersion) -> Non
     change(bench, max_delay=1.0)
 
     assert bench.batches == ["a"]
+    assert bench.model.queue.patience == 4.0, "that of four delays, of jobs that wait already, too"
 
 
 def test_greedy_sends_what_waits(bench: StubVersion) -> None:

@@ -48,7 +48,7 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A model and the requests to it, which are sent in turn.
+    """A model and the requests to it.
 
     Attributes:
         name: `constant`, `brief` (the same, and it takes 20 ms), `resnet18`, `resnet50`, `resnet152`, `minilm` or

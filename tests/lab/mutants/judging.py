@@ -141,7 +141,7 @@ class Judging:
     def _run_noting(self) -> Iterator[Usual]:
         for name in self._modules:
             sys.modules[name].__dict__[_ENTERED] = self._entered
-            self._exchange(name, codes_of(noting(name)))
+            self._exchange(name, codes_of(noting(name), name))
         for index in range(len(self._items)):
             cpu, wall = time.process_time(), time.monotonic()
             passed = self._run_one(index, index + 1)
@@ -151,7 +151,7 @@ class Judging:
 
     def _run_changed(self, module: str, mutant: Mutant, own: str) -> None:
         """Run the tests that reach a mutant; the first that fails ends this process."""
-        codes = codes_of(mutant.changed())
+        codes = codes_of(mutant.changed(), module)
         line = max(line for line in codes if line <= mutant.line)
         self._exchange(module, {line: codes[line]})
         tests = self._reaching((module, line), own)
@@ -202,8 +202,8 @@ def noting(module: str) -> ast.Module:
     return ast.fix_missing_locations(tree)
 
 
-def codes_of(tree: ast.Module) -> Codes:
-    """Return the code of the functions of a module and its classes."""
+def codes_of(tree: ast.Module, module: str) -> Codes:
+    """Return the code of the functions of a module and its classes: as of its file, by which tracebacks are told."""
 
     def within(code: CodeType) -> Iterator[CodeType]:
         for each in code.co_consts:
@@ -212,7 +212,8 @@ def codes_of(tree: ast.Module) -> Codes:
             elif isinstance(each, CodeType) and not each.co_flags & _OF_FUNCTION:
                 yield from within(each)
 
-    return {code.co_firstlineno: code for code in within(compile(tree, "mutant", "exec", dont_inherit=True))}
+    file = str(sys.modules[module].__file__)
+    return {code.co_firstlineno: code for code in within(compile(tree, file, "exec", dont_inherit=True))}
 
 
 def _fork(run: Callable[[], object]) -> int:

@@ -339,6 +339,7 @@ class _Story(logging.Handler):
             f"not replaced: {why_not}": why_not,
             "typed": model.declared,
             f"notes {list(model.notes)}": model.notes,
+            f"at most {model.traffic.most} in a batch": model.traffic.most != settings.batch_size,
             f"workers are told {told}": {*told} - {settings.batch_size},
             f"failed: {pool.failure and pool.failure.error}": pool.failure,
             f"ended: {ended}": ended,
