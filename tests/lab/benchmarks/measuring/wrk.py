@@ -95,8 +95,8 @@ def parse(output: str) -> Load:
 def run(url: str, bodies: Sequence[Path], connections: int, seconds: float) -> Load:
     """Send bodies over and over for `seconds`, rounded to whole ones.
 
-    Several are sent in a mixed order, which is equal in all calls: in turn, each batch of eight of eight texts would have
-    the longest of them, and nobody could learn what padding costs.
+    Several are sent in a mixed order, which is equal in all calls: in turn, each batch of eight of eight texts would
+    have the longest of them, and nobody could learn what padding costs.
 
     Raises:
         NoWrk: it is not there, or did not run.
