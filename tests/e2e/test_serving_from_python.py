@@ -61,7 +61,7 @@ def test_a_function_is_served_until_the_block_ends(temporary: Path) -> None:
 
 
 def test_a_typed_function_gets_batches_and_returns_text() -> None:
-    with tsctl.serve(shouts, max_delay=100.0, settings={"batching": "fixed"}) as model:
+    with tsctl.serve(shouts, batch_size=8, max_delay=100.0, settings={"batching": "fixed"}) as model:
         with ThreadPoolExecutor(8) as threads:
             answers = list(threads.map(model.predict, "abcdefgh"))
         described = model.describe()
