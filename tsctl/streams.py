@@ -4,7 +4,7 @@ Texts of handlers, clients and files are foreign: a terminal would obey their co
 another order by Unicode's controls of direction. Such a character is written as its escape, `\\x1b`, wherever people
 read: on a terminal, and on stderr. Data for a file or a pipe stays unchanged.
 
-Characters that the encoding of a locale lacks are escaped, too, and nothing fails.
+Characters that the encoding of a locale lacks are replaced by plain ones, and nothing fails.
 """
 
 import codecs
@@ -13,6 +13,18 @@ import sys
 from collections.abc import Iterable
 
 import click
+
+HANDLER = "tsctl"  # the name of the error handler of an encoding
+
+_PLAIN = {
+    "→": "->", "≤": "<=", "≥": ">=", "×": "x", "÷": "/", "·": "-", "…": "...", "–": "-", "—": "-", "±": "+-",
+    "━": "=", "─": "-", "│": "|", "└": "+", "╸": "=", "╺": "=", "█": "#", "▌": "#", "▏": ".",
+    "↑": "^", "↓": "v",
+    "‘": "'", "’": "'", "“": '"', "”": '"',
+}  # fmt: skip
+_BLOCKS = range(0x2580, 0x25A0)
+_BRAILLE = range(0x2800, 0x2900)  # of a spinner
+
 
 # C0 except tab and line feed, DEL, C1; controls of direction and lines; halves of characters.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -60,8 +72,28 @@ def write(pieces: Iterable[bytes]) -> None:
         echo(rest)
 
 
+def plain(character: str) -> str:
+    """Return ASCII text for a character: for a drawing a similar one, for a letter its escape sequence."""
+    if character in _PLAIN:
+        return _PLAIN[character]
+    code = ord(character)
+    if code in _BLOCKS:
+        return "#"
+    if code in _BRAILLE:
+        return "*"
+    return character.encode("ascii", "backslashreplace").decode("ascii")
+
+
+def replace(error: UnicodeError) -> tuple[str, int]:
+    """Replace the characters that an encoding lacks: an error handler for `codecs.register_error`."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(map(plain, error.object[error.start : error.end])), error.end
+
+
 def prepare() -> None:
-    """Let stdout and stderr escape characters that their encoding lacks: in UTF-8, halves of characters."""
+    """Let stdout and stderr replace characters that their encoding lacks: in UTF-8, halves of characters."""
+    codecs.register_error(HANDLER, replace)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=HANDLER)
