@@ -77,7 +77,7 @@ Six walks
 3. A worker's life: slot.py draws the place, state.py the worker in it. processes.templates.tree chooses
    the warmest template → an order → handlers.template forks → handlers.worker.converse: frames. Its parent is
    the daemon; death is a pidfd.
-4. An archive: registrar.register → opening.open: store.locate → archives.unpack (in a thread, into a directory
+4. An archive: registrar.register → opening.open: download.locate → archives.unpack (in a thread, into a directory
    named by its content) → manifest → build (settings) → LiveVersions.add → workers → ledger.save (the snapshot is
    on the disk) → answer. A failure on the way leaves nothing behind.
    Replacing a version in service: … → build → workers beside it → LiveVersions.switch → ledger.save →

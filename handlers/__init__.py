@@ -8,7 +8,7 @@ optimize/  envelopes/        faster models, checked; wrappers of platforms aroun
 builtin/                     the built-in handlers, and the base classes of users' own
 requests/                    rows, what they ask for, samples
 sdk/                         names for authors of handlers
-memory  gpu_memory           freed memory, kept or returned; what a worker holds on GPUs
+own_process  gpu_memory      the process itself: its end, cgroup, memory, priority, output; what it holds on GPUs
 nvml                         a program, too: the GPUs of this machine
 wire  orders  credit  names  messages between the daemon and its workers
 """

@@ -1,6 +1,8 @@
 """The plan of the house, measured from its imports: how many rooms there are, on how many floors, and that none of them
 needs each other. All imports count, those for types and those within functions, too."""
 
+import ast
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 
@@ -8,6 +10,13 @@ from tests.test_imports import SOURCES, imports_of, is_declaration
 
 MOST_ROOMS, MOST_FLOORS = 25, 9  # with the seam, the tables, and the shelf, which lies above the core
 SEAM = "daemon.extension"  # a leaf, since both sides know it
+# `module, other     what they are`: a line of a package's map; what has arrows is a drawing.
+OF_A_MAP = re.compile(r"(?: {4})?((?:[a-z_0-9]+(?:, | {2}))*[a-z_0-9]+) {2,}[^\s─▶→][^─▶→]*")
+NO_MAPS = {
+    "daemon.tools.fetch": "stdin and stdout",
+    "handlers.optimize": "the optimisations, by their names",
+    "tsctl.templates": "templates",
+}
 
 
 @cache
@@ -111,3 +120,17 @@ def test_no_room_or_file_needs_itself_by_a_way_around() -> None:
 def test_a_circle_is_found_and_a_floor_counted() -> None:
     assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == ["a", "b", "c", "a"]
     assert floors_of({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == {"a": 3, "b": 2, "c": 1}
+
+
+def test_the_map_of_a_package_names_what_is_there() -> None:
+    named = [
+        (package, name)
+        for package, path in SOURCES.items()
+        if is_package(package) and package not in NO_MAPS
+        for line in (ast.get_docstring(ast.parse(path.read_text()), clean=False) or "").splitlines()[1:]
+        if (found := OF_A_MAP.fullmatch(line))
+        for name in re.findall(r"\w+", found[1])
+    ]
+
+    assert len(named) > 100
+    assert [f"{package}: {name}" for package, name in named if f"{package}.{name}" not in SOURCES] == []

@@ -91,6 +91,9 @@ class Guard:
             unguarded = OPEN.union(*(each.unguarded for each in PROTOCOLS))
             tables.append(guarded(inference, self.inference, unguarded=unguarded, hide=hide))
         if self.endpoint.management:
+            if self.endpoint.inference:  # whose check stands before all of `/models`, also where management asks nobody
+                below = {key: route for key, route in management.items() if key.partition("/")[0] == "models"}
+                management = {**management, **guarded(below, self.inference)}
             tables.append(guarded(management, self.management))
         if self.endpoint.metrics and not self.endpoint.inference:  # with predictions it is behind their check
             tables.append(metrics)

@@ -23,7 +23,7 @@ states/connection.py draws its life:
 
 In LINGERING, after an answer that may leave input unread, the connection has shut down its own side and discards
 further input: closing at once would reset the connection, and an uploader would never see the answer (RFC 9112,
-section 9.6). Discarding lasts as long as bytes arrive every 2 s, at most 30 s (bounds/lingering.py), and for 128
+section 9.6). Discarding lasts as long as bytes arrive every 2 s, at most 30 s, and for 128
 uploaders at a time; one more ends it for the first of them (listener.py).
 """
 

@@ -6,12 +6,10 @@ Families are made from the observers at each scrape.
 
     histogram              plain numbers: counts by bucket, and a sum; those of the last minute
     version                one model version: requests, queue, batches, inference
-    refusals               the reasons for which requests are refused, as labels
     emitted                measurements of one version's handlers (`context.metrics`)
     metrics                all of it: versions by name, answers by status
     totals                 all counts, for the daemon that replaces this one
-    machine                processor, memory, disk and GPUs, read at each scrape
-    families  merged       the exposed families; merged: those emitted by handlers
+    families               the exposed families, and those emitted by handlers
     exposition             families → text, as `prometheus_client` writes it
 
 The counters of a version stay after unregistration, so that a sum over the host never falls and

@@ -12,7 +12,7 @@ CONFIG = "model-config.yaml"
 BASE_HANDLER = "base_handler"
 VERSION = "1.0"
 PLAIN_NAMES = ("handle", "predict")  # functions whose name says nothing about their model
-FALLBACK_BATCH_SIZE = 8  # where neither the user, the handler nor model-config.yaml says one
+FALLBACK_BATCH_SIZE = 8  # of built-in handlers, where neither the user nor model-config.yaml says one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

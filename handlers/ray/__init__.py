@@ -9,7 +9,7 @@
     bridge          the program: one connection to the cluster, many workers
     order_taker     its side of the socket to the daemon
     remote_worker   one worker, as the bridge holds it: from the order to the end of its actor
-    cluster, calls  Ray: the connection, actors, nodes to avoid; calls of an actor
+    cluster         Ray: the connection, actors, nodes to avoid
     errors          of calls, translated from Ray's
     nodes           decisions on nodes: why a worker has none yet, and which to avoid
     frames          frames that overtook each other, in order again

@@ -70,6 +70,20 @@ def test_what_is_answered_without_a_token(tmp_path: Path, flags: dict[str, str],
         assert (segment, peer.statuses) == (segment, [status])
 
 
+@pytest.mark.parametrize("target", ["/models", "/models/m/route"])
+def test_where_management_asks_nobody_and_predictions_do_strangers_learn_no_models(tmp_path: Path, target: str) -> None:
+    statuses = {}
+    for flags in (BOTH, ALONE):
+        there, _ = guarded(tmp_path, flags, Tokens(inference="i"))
+        router = there.router({"models/*/invoke": answer}, {"models": answer, "models/*/route": answer}, {})
+        for token in ("", "Authorization: Bearer i\r\n"):
+            peer = Server(router).connect()
+            peer.send(f"GET {target} HTTP/1.1\r\nHost: a\r\n{token}\r\n".encode())
+            statuses["both" if flags is BOTH else "alone", token != ""] = peer.statuses[0]
+
+    assert statuses == {("both", False): 401, ("both", True): 200, ("alone", False): 200, ("alone", True): 200}
+
+
 @pytest.mark.parametrize(("address", "answered"), [("0.0.0.0:0", True), ("127.0.0.1:0", False)])
 def test_the_machines_name_is_ours_where_all_its_addresses_are(tmp_path: Path, address: str, answered: bool) -> None:
     there, port = guarded(tmp_path, {"management_address": address}, Tokens())

@@ -24,7 +24,7 @@ class VersionSpec:
         sha256: of the archive; None if unknown, or if any will do.
         settings: those that were asked for.
         workers: the least and the largest number; None if any will do.
-        fallback_batch_size: of built-in and typed handlers, if nothing else names one; 0 for none.
+        fallback_batch_size: of built-in handlers, if nothing else names one; 0 for none.
         outdated: why the version must be loaded again although nothing else has changed; empty if it need not.
     """
 

@@ -3,12 +3,12 @@
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
 from functools import partial
 from pathlib import PurePath
 from typing import Any, Self
 
 from tsctl.python import calls
+from tsctl.python.answers import TextPieces
 from tsctl.python.calls import Call
 from tsctl.python.session import ClientSession
 from tsctl.python.transport.waiting import connect
@@ -70,9 +70,17 @@ class AsyncClient(ClientSession):
         Arguments and errors are those of `predict`.
         """
         call = await _prediction(model, input, parts, content_type, headers)
-        async with aclosing(self._pieces(call, deadline)) as pieces:
-            async for piece in pieces:
-                yield piece
+        link, _, answered = await self._begin(call, deadline)
+        text = TextPieces(answered)
+        try:
+            while piece := await link.piece():
+                if decoded := text.decode(piece):
+                    yield decoded
+        finally:
+            link.leave()
+        self._keep(link)
+        if rest := text.end():
+            yield rest
 
     async def register(
         self,

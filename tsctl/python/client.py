@@ -6,6 +6,7 @@ from collections.abc import Generator, Mapping
 from typing import Any, Self
 
 from tsctl.python import calls
+from tsctl.python.answers import TextPieces
 from tsctl.python.session import ClientSession
 from tsctl.python.transport.blocking import connect
 from tsctl.python.transport.link import finish
@@ -98,16 +99,18 @@ class Client(ClientSession):
         The request is sent when the first piece is asked for. Close the iterator to leave early.
         Arguments and errors are those of `predict`.
         """
-        pieces = self._pieces(calls.predict(model, input, parts, content_type, headers), deadline)
+        call = calls.predict(model, input, parts, content_type, headers)
+        link, _, answered = finish(self._begin(call, deadline))
+        text = TextPieces(answered)
         try:
-            while True:
-                try:
-                    piece = finish(anext(pieces))
-                except StopAsyncIteration:
-                    return
-                yield piece
+            while piece := finish(link.piece()):
+                if decoded := text.decode(piece):
+                    yield decoded
         finally:
-            finish(pieces.aclose())
+            link.leave()
+        self._keep(link)
+        if rest := text.end():
+            yield rest
 
     def register(
         self,

@@ -4,12 +4,10 @@ import os
 import random
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from tsctl.python import calls
-from tsctl.python.answers import ReceivedAnswer, TextPieces, check
+from tsctl.python.answers import ReceivedAnswer, check
 from tsctl.python.calls import Call, CallTime, time_of
 from tsctl.python.transport.address import read_address
 from tsctl.python.transport.link import Connect, Link, open_link
@@ -74,18 +72,6 @@ class ClientSession(ABC):
             page = document.get("nextPageToken")
             if page is None:
                 return names
-
-    async def _pieces(self, call: Call, deadline: float | None) -> AsyncGenerator[str | bytes, None]:
-        """Send a call until it is answered, and yield the answer as it comes; raises as every call does."""
-        link, _, headers = await self._begin(call, deadline)
-        text = TextPieces(headers)
-        async with aclosing(link.pieces()) as pieces:
-            async for piece in pieces:
-                if decoded := text.decode(piece):
-                    yield decoded
-        self._keep(link)
-        if rest := text.end():
-            yield rest
 
     async def _begin(self, call: Call, deadline: float | None) -> tuple[Link, int, dict[str, str]]:
         """Send a call until it is answered well; return its connection, and the status and headers of the answer."""

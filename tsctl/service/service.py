@@ -1,4 +1,4 @@
-"""The text of NAME.service: how the daemon runs, and the rights that it does without."""
+"""The texts of NAME.service, how the daemon runs and the rights that it does without, and of NAME.socket."""
 
 import re
 from collections.abc import Sequence

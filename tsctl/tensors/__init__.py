@@ -1,6 +1,4 @@
 """Inference requests of the Open Inference Protocol, as `tsctl bench` sends them.
 
 requests         a request from a file: the protocol's JSON, or the bytes of the model's one input
-binary_body      the request as HTTP sends it with binary tensors
-grpc_message     the request as gRPC sends it: a ModelInferRequest with raw contents
 """

@@ -5,7 +5,6 @@
     columns    text within a number of columns; numbers and sparklines in few
     happened   events and batches as lines
     table      the models as lines; columns go where they do not fit, names are cut last
-    routed     the versions that share a model's requests, as lines
     detail     one model as lines: workers, batches, errors, events
     view       what is selected and shown, and what a key changes; keys from a terminal's bytes
     poller     asks the daemon, in a thread; keeps what was told while the daemon is away

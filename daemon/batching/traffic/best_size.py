@@ -104,7 +104,7 @@ class BestSize:
     def forget(self) -> None:
         """Begin anew: batches are made of other requests than before."""
         most = self.most
-        self.size = min(most, self._first)
+        self.size = most if self.resting else min(most, self._first)
         self._rising = self.size < most  # the limit, up to the batch size
         self._before = self._full = 0  # the limit before this one; batches as large as this one
         self.changes += 1
@@ -132,17 +132,20 @@ class BestSize:
             self.forget()
 
     def limit(self, most: int, first: int = 0) -> None:
-        """Change the batch size; what is known stays. Without a first limit, none rises any longer."""
+        """Change the batch size; what is known stays. With a first limit, batches grow to a larger one while that pays."""
         self._first = first or most
         if not self._total:
             self.most = most
             self.forget()
-            return
-        if self._rising and not first:
-            self.size, self._rising = most, False
-        if most != self.most:
-            self.size = most if self.size == self.most else min(self.size, most)
-            self.most = most
+        elif first:
+            if most > self.most == self.size:
+                self._rising = True
+                self._before = self._full = 0
+            self.size, self.most = min(self.size, most), most
+            self._rising = self._rising and self.size < most
+        else:
+            self.size = most if self._rising or self.size == self.most else min(self.size, most)
+            self.most, self._rising = most, False
 
     def next(self, waiting: int, idle: int) -> int:
         """Return how many requests the next batch has at most; the same until it is sent.

@@ -1,7 +1,6 @@
 """This machine, as the kernel and NVML tell. Nothing here knows a model or a worker.
 
 processes    a process, its parent and children, its memory and processor time, from /proc
-memory_left  the memory that is left for further processes, on the machine and in the cgroups above this process
 cgroups      the directories of this process's cgroups; the limits of processor time in them
 host         how busy processor, memory and disk are
 cards        the GPUs: how many there are, which the daemon uses, and their names for CUDA

@@ -1,1 +1,1 @@
-"""Texts as they are written: the lines of logs, and JSON."""
+"""Texts as they are written: JSON."""

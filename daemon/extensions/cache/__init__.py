@@ -1,7 +1,6 @@
 """Answers that are given again: a cache of one version's answers, where `cache` in `model-config.yaml` asks for it.
 
 answers   the cache of one version, and the requests that wait for an equal one
-service   the caches of all versions, as a service of the daemon
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,6 @@
 """Batches that fit into memory: a version whose batches did not gets smaller ones, and larger ones are tried later.
 
-cap       how many requests a batch may have, and when more are tried: pure functions, without a clock
 fitting   one version: what its workers tell, and the timer for the next try
-service   all versions, as a service of the daemon, with its metric
 """
 
 from tsctl.daemon.extension import EventRow, Extension, Kernel, MetricRow, Service

@@ -5,7 +5,7 @@ The waiting jobs are sorted by length and cut into consecutive batches so that t
 with the oldest job is sent. So a rare length does not starve, and the order costs no throughput: the sum is the same
 in any order. Where that saves little, jobs are sent by age, because all that are overtaken wait longer.
 
-The time of a batch of n is per_batch + n·(cost of its longest job); see traffic/padded.py.
+The time of a batch of n is per_batch + n·(cost of its longest job); see traffic/times.py.
 """
 
 import math

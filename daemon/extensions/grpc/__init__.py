@@ -1,12 +1,12 @@
 """Predictions, health, reflection and management over gRPC, at addresses of its own.
 
 torchserve_keys          TorchServe's keys of config.properties for gRPC
-service, servers         a daemon's addresses, what is served there, and its end
+servers                  a daemon's addresses, what is served there, and its end
 server                   one server: each call from its metadata to its answer, and a loop that ends
 heads, codes             a call's metadata, and its status
 torchserve, prediction   TorchServe's predictions
 oip, tensor_contents     the Open Inference Protocol; the contents of its tensors
-health, reflection       gRPC's own services
+health                   gRPC's own services
 protos                   the .proto files, and messages of them
 management               management, and the model repository, by HTTP's routes
 waiting                  calls that wait: for their messages, their models, their turns, and to be written

@@ -1,7 +1,6 @@
 """The last 15 minutes of each version, so that a chart does not begin when somebody looks.
 
 course    one version: a ring of samples, made from counts that rise; pure
-service   all versions: a timer that samples, and `/tsctl/history`
 """
 
 from tsctl.daemon.extension import Extension, Kernel, Service

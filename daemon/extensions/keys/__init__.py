@@ -1,6 +1,5 @@
 """Clients that are known by keys: each has its models, its rate, its priority and the size of its bodies.
 
-known_client    one client and its limits
 known_clients   all of them: `--keys-file`, which is read again when it changes
 """
 

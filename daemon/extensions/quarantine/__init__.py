@@ -1,9 +1,6 @@
 """Requests that end workers are kept apart from others, and refused for a while.
 
-suspects      which they are, and for how long equal requests are refused
-fingerprint   how equal requests are known
 quarantine    one version's suspects, and the jobs to be compared with them
-screening     the comparison: when jobs arrive, and while they wait
 dispatcher    the dispatcher that asks these
 service       which versions have it
 """

@@ -1,7 +1,6 @@
 """Models that several processes or GPUs run together: `parallelType`, `parallelLevel` and `torchrun`, as in TorchServe.
 
-parallel   how the settings spread a model, and which keys have no effect
-service    TorchServe's two members of a version's document
+parallel   how the settings spread a model
 
 The core knows that a worker may be a group of processes, or have several GPUs (`WorkerSpec.group`, `gpus_each`), as it
 measures, ends and replaces them together. What the processes of a group do is the worker's: handlers/process/ranks.

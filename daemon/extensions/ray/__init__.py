@@ -1,9 +1,6 @@
 """Workers on a Ray cluster: ordinary workers to the pool, whose processes a bridge starts (handlers/ray).
 
-cluster   which versions run there, and what their workers take of a node
 bridge    a source of processes, as templates are
-engine    starts workers by the bridge
-service   gives the engine to these versions; nothing is started, or imported, before the first one
 """
 
 import re

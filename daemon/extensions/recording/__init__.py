@@ -1,7 +1,6 @@
 """A request that can be sent again, to measure a model: the latest recorded one, or the archive's warm-up sample.
 
 recorder   keeps the latest request of a version, if `recordInput` is set
-service    `GET /tsctl/input/MODEL[/VERSION]`, of the control socket alone
 """
 
 from tsctl.daemon.extension import Extension, Kernel, Service

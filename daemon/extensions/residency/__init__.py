@@ -3,10 +3,7 @@
 state       draws the residence of one version
 residence   one version: its state, and what the next decision needs; says whether the version has workers
 decision    which versions are loaded and unloaded now: a pure function of facts and time
-use         may a version be unloaded, and after how long without work
 residency   all versions: facts are gathered, the decision is asked for, and carried out
-document    a version's residence as JSON
-metrics     the metrics of all versions
 service     the same as a service of the daemon, with what the snapshot keeps
 """
 

@@ -1,7 +1,6 @@
 """The requests for a model are shared among its versions by weights, which an operator sets.
 
 http       `/models/MODEL/route`, and its description for OpenAPI
-service    the shares where versions are shown, and as a metric
 
 The choice for each request is in daemon/models/routing, where each request passes.
 """

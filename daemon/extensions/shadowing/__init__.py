@@ -2,8 +2,6 @@
 
 mirror       one model: which requests are copied, and how many at a time
 idle_time    when copies run, and that a request suspends them
-comparison   of two answers to one request
-service      the mirrors of all models, as their routes ask for them
 """
 
 from tsctl.daemon.extension import EventRow, Extension, Kernel, MetricRow, Service

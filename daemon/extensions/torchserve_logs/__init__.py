@@ -3,7 +3,6 @@
 logs, files   the files, and the lines of the daemon, of requests and of workers in them
 metric_log    measurements as lines; `periodic_metrics` adds those that no request brings
 snapshots     what is registered, as a config.properties from which both servers start
-service       all of this as a service of the daemon
 """
 
 from collections.abc import Mapping, Sequence

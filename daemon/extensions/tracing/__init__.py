@@ -3,9 +3,7 @@
 endpoint   what the operator asks for, by settings or by OpenTelemetry's variables
 context    a place in a trace, as the header `traceparent` has it
 tracer     which requests are recorded; from the times of jobs and batches to spans
-span       a span, as plain values
 buffer     the spans that wait, bounded, and the thread that sends them
-otlp       the sender: opentelemetry's exporter, imported only where traces are asked for
 service    all of this as a service of the daemon
 """
 

@@ -1,7 +1,6 @@
 """One sentence on a version: whether its workers keep up with what comes, and which command helps.
 
 verdict   the sentence, of the last minute's facts; pure
-service   the facts of a version, and the sentence in its document
 """
 
 from tsctl.daemon.extension import Extension, Kernel, Service

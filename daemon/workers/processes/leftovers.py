@@ -10,7 +10,7 @@ known (workers, templates), in the daemon's own session (pip, NVML's reader), ol
 daemon that replaces this one.
 
 Killed processes leave their own children to the daemon in turn, so the search repeats until there are none: a handler
-that forks faster than it is killed can win that race. (Not where a cgroup is available: cgroups.py.)
+that forks faster than it is killed can win that race. (Not where a cgroup is available: spawn.py.)
 """
 
 import asyncio

@@ -72,7 +72,7 @@ def first_class(path: Path) -> str:
 
 
 _UNKNOWN_OPERATOR = re.compile(r"Unknown builtin op: (?P<operator>(?P<library>\w+)::[\w.]*\w)")
-SCRIPT = "__main__."  # before the names of classes that a script defines; see runtime/main_module.py
+SCRIPT = "__main__."  # before the names of classes that a script defines; see runtime/compat.py
 
 
 def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str, Any], device: torch.device) -> Any:

@@ -114,6 +114,29 @@ def test_batches_that_reach_a_first_limit_once_in_a_long_while_raise_nothing() -
     assert workers.best.size == 8
 
 
+def test_a_batch_size_that_grows_again_is_risen_to_or_allowed_at_once() -> None:
+    workers = Workers(lambda n: 0.02 + 0.004 * n, 32, first=8, noise=0.0)
+    workers.run(10)
+    workers.best.limit(8, 8)
+    workers.run(10)
+
+    workers.best.limit(32, 8)
+    assert workers.best.size == 8
+    workers.run(24)
+    assert workers.best.size == 32
+    workers.best.limit(64)
+    assert workers.best.size == 64
+
+
+def test_where_another_rule_cuts_the_batches_there_is_no_first_limit() -> None:
+    best = BestSize(32, BatchTimes(), 8)
+
+    best.rest(resting=True)
+    assert best.size == 32
+    best.rest(resting=False)
+    assert best.size == 8
+
+
 def test_what_is_best_stays_while_the_machine_changes_its_speed() -> None:
     speed = 1.0
     workers = Workers(lambda n: speed * (0.01 + 0.002 * max(0, n - 8)), 32)

@@ -182,6 +182,8 @@ class _Conversation(contextlib.ExitStack):
             case "load":
                 self._handler = f"mine.py:{rest}" if rest else self._handler
                 return self._load()
+            case _:
+                raise ValueError(text)
         return ()
 
     def ask(self, text: str) -> Iterable[str]:

@@ -22,7 +22,7 @@
 
 The rest is written by `python -m tests.lab transcripts`: what is different since the line before.
 
-    ! Conflict 409: …                the command has failed; `! begun: …`: the one that nobody waits for
+    ! Conflict 409: …                the command has failed; `! stop 5: done`: how one that was begun has ended
     = m/1.0 ready, 2 of 2 to 3 workers, of m.mar: batch_size 4 (register)
                                      a version, and its settings with who has said them, but for defaults
     = m/1.0 is gone                  `= unpacked: 2`: archives; `= batch of a b`: a worker has got it
@@ -131,7 +131,10 @@ class _Story(logging.Handler):
         if self._full is not None:
             self._full.stop()
         for task in self._begun:
-            task.cancel()
+            if task.done():
+                task.result()  # an error that no command may have
+            else:
+                task.cancel()
 
     def emit(self, record: logging.LogRecord) -> None:
         self._told.append(f"~ {record.getMessage()}")
@@ -160,7 +163,7 @@ class _Story(logging.Handler):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
             case ["load", "fails", *why]:
                 engine.load_failure = LoadFailure(" ".join(why), "Traceback …")
-            case ["load", how]:
+            case ["load", "waits" | "works" as how]:
                 engine.load_failure, engine.load_time = None, NEVER if how == "waits" else 0.0
             case ["loaded"]:
                 engine.load_time = 0.0
@@ -169,7 +172,7 @@ class _Story(logging.Handler):
                         worker.load_now()
             case ["batches", "wait"]:
                 engine.batch_time = lambda size: NEVER
-            case ["batches", _]:
+            case ["batches", "run"]:
                 engine.batch_time = lambda size: 0.0
                 for worker in engine.workers:
                     if worker.in_flight:
@@ -208,7 +211,7 @@ class _Story(logging.Handler):
 
     async def command(self, words: list[str], given: dict[str, Any]) -> None:
         if words[0] == "begin":
-            self._begun.add(asyncio.create_task(self._tell(self._run(words[1:], given), "! begun: ")))
+            self._begun.add(asyncio.create_task(self._tell_end(words[1:], given)))
         else:
             await self._tell(self._run(words, given), "! ")
         await _rest()
@@ -219,6 +222,13 @@ class _Story(logging.Handler):
 
     def _store(self) -> list[Path]:
         return sorted(self._bench.store.rglob("*"))
+
+    async def _tell_end(self, words: list[str], given: dict[str, Any]) -> None:
+        how = f"! {' '.join(words)}: "
+        before = len(self._told)
+        await self._tell(self._run(words, given), how)
+        if not any(each.startswith(how) for each in self._told[before:]):
+            self._told.append(f"{how}done")
 
     async def _tell(self, running: Coroutine[Any, Any, None], how: str) -> None:
         try:

@@ -1,5 +1,6 @@
 """Both clients say the same to a daemon, and make the same of its answers."""
 
+import asyncio
 import json
 import os
 import threading
@@ -289,6 +290,24 @@ def test_a_stream_that_is_left_early_closes_its_connection(scripted: Script) -> 
         assert client.predict("net") == b"c"
 
     assert [asked.connection for asked in daemon.asked] == [0, 1]
+
+
+def test_a_blocking_stream_outlives_the_event_loop_in_which_it_began(scripted: Script) -> None:
+    whole = chunked(b"a", b"b")
+    cut = whole.index(b"1\r\nb")
+    daemon = scripted([whole[:cut], whole[cut:]])
+    begun = threading.Event()
+    daemon.between = begun.wait
+    with tsctl.Client(daemon.path) as client:
+        stream = client.stream("net")
+
+        async def begin() -> str | bytes:
+            return next(stream)
+
+        first = asyncio.run(begin())
+        begun.set()
+
+        assert [first, *stream] == [b"a", b"b"]
 
 
 def test_a_fork_has_connections_of_its_own(scripted: Script, monkeypatch: pytest.MonkeyPatch) -> None:

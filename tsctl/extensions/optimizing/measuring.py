@@ -18,7 +18,7 @@ def run(order: dict[str, Any], body: bytes, name: str) -> dict[str, Any]:
     """Run the process to its end, showing progress; return the result's document.
 
     Args:
-        order: see daemon/extensions/optimizing/measuring/speed.py.
+        order: see daemon/extensions/optimizing/measuring/__main__.py.
         name: the model's, for the display.
 
     Raises:

@@ -7,7 +7,7 @@ The coroutines here wait only for their `Stream`. Over one that blocks (blocking
 import contextlib
 import select
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from tsctl.python.answers import ReceivedAnswer
@@ -70,7 +70,7 @@ class Link:
         self._stream.close()
 
     async def send(self, call: Call, limit: CallTime) -> tuple[int, dict[str, str]]:
-        """Send a call; return the status and the headers of its answer, whose body is then read by `pieces`.
+        """Send a call; return the status and the headers of its answer, whose body is then read by `piece`.
 
         Raises:
             ConnectionLost: the connection broke.
@@ -92,29 +92,34 @@ class Link:
             raise
         return self._answer.status, self._answer.headers
 
-    async def pieces(self) -> AsyncGenerator[bytes, None]:
-        """Yield the body as it comes; to the end, or the connection is closed.
+    async def piece(self) -> bytes:
+        """Return what has come of the body; empty at its end. Who asks no more calls `leave`.
+
+        Not an asynchronous generator: an event loop that runs where a blocking client begins one would end it.
 
         Raises:
             ConnectionLost: the connection broke before the end.
             DeadlineExceeded: the deadline passed.
         """
-        try:
-            piece = self._first
-            while True:
-                if piece:
-                    yield piece
-                if self._answer.whole:
-                    break
-                piece = await self._more()
-        finally:
-            if not self._answer.reusable:
-                self.close()
+        piece, self._first = self._first, b""
+        while not piece and not self._answer.whole:
+            piece = await self._more()
+        return piece
+
+    def leave(self) -> None:
+        """Close the connection, unless the answer was read to its end."""
+        if not self._answer.reusable:
+            self.close()
 
     async def rest(self, status: int, headers: dict[str, str]) -> ReceivedAnswer:
-        """Return the whole answer that `send` has begun; raises as `pieces` does."""
-        async with contextlib.aclosing(self.pieces()) as pieces:
-            return ReceivedAnswer(status, headers, b"".join([piece async for piece in pieces]))
+        """Return the whole answer that `send` has begun; raises as `piece` does."""
+        pieces = []
+        try:
+            while piece := await self.piece():
+                pieces.append(piece)
+        finally:
+            self.leave()
+        return ReceivedAnswer(status, headers, b"".join(pieces))
 
     async def _more(self) -> bytes:
         left = self._limit.left(time.monotonic())
