@@ -132,7 +132,7 @@ class BestSize:
             self.forget()
 
     def limit(self, most: int, first: int = 0) -> None:
-        """Change the batch size; what is known stays. With a first limit, batches grow to a larger one while that pays."""
+        """Change the batch size; what is known stays. With a first limit, batches rise to a larger one."""
         self._first = first or most
         if not self._total:
             self.most = most
