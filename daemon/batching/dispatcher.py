@@ -293,11 +293,10 @@ class Dispatcher:
             self._timer.cancel()
             self._timer = None
         now = self._clock.now()
-        expiry = self.expiry
-        if len(expiry.sent) or len(self._queue.deadlines) or expiry.queue_timeout < math.inf:
+        if self.expiry.watching:
             self._expire(now)
             self._match(now)
-            self._alarm.set(expiry.next(now, self.running > 0), now)
+            self._alarm.set(self.expiry.next(now, self.running > 0), now)
         else:
             self._match(now)
 

@@ -55,6 +55,11 @@ class Expiry:
     def __repr__(self) -> str:
         return f"<Expiry of {len(self._queue.deadlines)} waiting and {len(self.sent)} sent jobs>"
 
+    @property
+    def watching(self) -> bool:
+        """Whether any job may expire at some time."""
+        return self.queue_timeout < math.inf or bool(self.sent) or bool(self._queue.deadlines)
+
     def next(self, now: float, busy: bool) -> float:
         """Return when to check again, inf for never: no job expires before. `busy`: a batch is running."""
         due = self.sent.next

@@ -352,9 +352,7 @@ class Job:
     def answer(self, reply: Reply, ending: Ending | None = None) -> None:
         """End the job with `reply`; the ending is that of its status, unless another is given."""
         self._advance(JobEvent.ANSWER)
-        if ending is None:
-            ending = Ending.ANSWERED if reply.status < 400 else ending_of_status(reply.status)
-        self.ending = ending
+        self.ending = ending_of_status(reply.status) if ending is None else ending
         self._deliver(reply)
         for watcher in self.watchers:
             watcher.ended(self, reply)

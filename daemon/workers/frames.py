@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import cast
 
 from tsctl.daemon.core.arena import Arena, Lease
-from tsctl.daemon.core.job import Batch, Flow, Job, Outcome, Piece, Reply
+from tsctl.daemon.core.errors import ResponseTimeout
+from tsctl.daemon.core.job import Batch, Flow, Job, Outcome, Piece, Reply, error_reply
 from tsctl.handlers import wire
 from tsctl.handlers.credit import GRANT, WINDOW
 from tsctl.handlers.tensor_heads import Head
@@ -67,6 +68,13 @@ def row_of(batch: Batch, row: int) -> Job:
     if not 0 <= row < len(batch.jobs):
         raise wire.BrokenMessage(f"row {row} of a batch of {len(batch.jobs)}")
     return batch.jobs[row]
+
+
+def timeout_reply(seconds: float) -> Reply:
+    """Return the answer to the jobs of a worker that exceeded the response timeout, of so many seconds."""
+    return error_reply(
+        ResponseTimeout(f"The worker did not answer within the response timeout of {seconds:g} s and is replaced.")
+    )
 
 
 def check_measured(measurements: Iterable[wire.Measurement]) -> None:

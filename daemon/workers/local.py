@@ -12,8 +12,7 @@ from typing import cast
 
 from tsctl.daemon.core.arena import Arena
 from tsctl.daemon.core.clock import Clock, Timer
-from tsctl.daemon.core.errors import ResponseTimeout
-from tsctl.daemon.core.job import Batch, Fate, Job, Piece, error_reply
+from tsctl.daemon.core.job import Batch, Fate, Job, Piece
 from tsctl.daemon.workers.cores import held_by
 from tsctl.daemon.workers.engine import (
     LOAD_FAILED,
@@ -24,7 +23,7 @@ from tsctl.daemon.workers.engine import (
     WorkerListener,
     WorkerSpec,
 )
-from tsctl.daemon.workers.frames import Flows, check_measured, outcomes_of, piece_of, predict_of, row_of
+from tsctl.daemon.workers.frames import Flows, check_measured, outcomes_of, piece_of, predict_of, row_of, timeout_reply
 from tsctl.daemon.workers.inflight import CAPACITY, InFlight
 from tsctl.daemon.workers.processes.memory_limit import LOOK_EVERY, excess, memory_of, memory_of_group
 from tsctl.daemon.workers.processes.process import WorkerProcess
@@ -248,9 +247,7 @@ class LocalWorker:
             return
         self._hung = True
         seconds = self._spec.response_timeout
-        reply = error_reply(
-            ResponseTimeout(f"The worker did not answer within the response timeout of {seconds:g} s and is replaced.")
-        )
+        reply = timeout_reply(seconds)
         if self.state is WorkerState.READY:
             self.state = advance(self.state, WorkerEvent.STOP)  # nothing more is sent to the worker
         self._process.kill(f"response timeout of {seconds:g} s", "response_timeout")

@@ -135,7 +135,7 @@ def inference_routes(
         return forms.read(params, exchange, model.settings.client_timeout, then)
 
     def models(exchange: Exchange, path: list[str]) -> Work:
-        if len(path) != 2 or path[1] != INVOKE:
+        if len(path) != 2:
             raise ResourceNotFound
         return invoke(exchange, steer(registry, path[0], None, exchange.request))
 

@@ -262,8 +262,10 @@ class BestSize:
     def _rise(self) -> None:
         """Double a first limit while that pays; else go back to the one before."""
         self._full += 1
+        if self._full < FULL:
+            return
         known, size, before = self._known(), rounded(self.size), rounded(self._before)
-        if self._full < FULL or size not in known:  # its few batches are forgotten
+        if size not in known:  # its few batches are forgotten
             return
         self._full = 0
         if before in known and known[size].cost > PAYS * known[before].cost:

@@ -16,7 +16,7 @@ from collections.abc import Hashable, Mapping
 from enum import IntEnum, auto
 from typing import Final, Generic, TypeVar
 
-from tsctl.daemon.core.states import IllegalTransition
+from tsctl.daemon.core.states import follow
 
 
 class ConnectionState(IntEnum):
@@ -64,11 +64,7 @@ def advance(state: int, event: ConnectionEvent) -> int:
     Raises:
         IllegalTransition: there is no such arrow.
     """
-    before = ConnectionState(state)
-    after = TRANSITIONS[before].get(event)  # not `follow`: each connection passes here, compiled
-    if after is None:
-        raise IllegalTransition(f"{event.name} in {before.name}")
-    return after
+    return follow(TRANSITIONS, ConnectionState(state), event)
 
 
 T = TypeVar("T", bound=Hashable)

@@ -18,7 +18,7 @@ from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.errors import ResponseTimeout
 from tsctl.daemon.core.job import Batch, Fate, Job, Outcome, Piece, error_reply
 from tsctl.daemon.workers.engine import BatchEvents, WorkerListener, WorkerSpec
-from tsctl.daemon.workers.frames import outcomes_of, piece_of, predict_of
+from tsctl.daemon.workers.frames import outcomes_of, piece_of, predict_of, timeout_reply
 from tsctl.daemon.workers.local import LocalWorker
 from tsctl.daemon.workers.processes.spawn import ProcessSource
 from tsctl.daemon.workers.rows.in_flight import RowsInFlight
@@ -196,9 +196,7 @@ class RowWorker(LocalWorker):
 
     def _hang(self, seconds: float) -> None:
         self._hung = True
-        reply = error_reply(
-            ResponseTimeout(f"The worker did not answer within the response timeout of {seconds:g} s and is replaced.")
-        )
+        reply = timeout_reply(seconds)
         if self.state is WorkerState.READY:
             self.state = advance(self.state, WorkerEvent.STOP)  # nothing more is sent to the worker
         self._process.kill(f"response timeout of {seconds:g} s", "response_timeout")

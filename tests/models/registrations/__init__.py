@@ -211,7 +211,8 @@ class _Story(logging.Handler):
 
     async def command(self, words: list[str], given: dict[str, Any]) -> None:
         if words[0] == "begin":
-            self._begun.add(asyncio.create_task(self._tell_end(words[1:], given)))
+            running = self._run(words[1:], given)
+            self._begun.add(asyncio.create_task(self._tell(running, f"! {' '.join(words[1:])}: ", "done")))
         else:
             await self._tell(self._run(words, given), "! ")
         await _rest()
@@ -223,18 +224,14 @@ class _Story(logging.Handler):
     def _store(self) -> list[Path]:
         return sorted(self._bench.store.rglob("*"))
 
-    async def _tell_end(self, words: list[str], given: dict[str, Any]) -> None:
-        how = f"! {' '.join(words)}: "
-        before = len(self._told)
-        await self._tell(self._run(words, given), how)
-        if not any(each.startswith(how) for each in self._told[before:]):
-            self._told.append(f"{how}done")
-
-    async def _tell(self, running: Coroutine[Any, Any, None], how: str) -> None:
+    async def _tell(self, running: Coroutine[Any, Any, None], how: str, end: str = "") -> None:
         try:
             await running
         except DaemonError as error:
             self._told.append(f"{how}{type(error).__name__} {error.status}: {error}".replace("\n", "\\n"))
+        else:
+            if end:
+                self._told.append(how + end)
 
     async def _run(self, words: list[str], given: dict[str, Any]) -> None:
         bench, registrar = self._bench, self._bench.registrar
