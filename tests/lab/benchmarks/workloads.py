@@ -47,8 +47,8 @@ _MINILM = f"""\
 all-MiniLM-L6-v2 with its own weights; eight texts of 3 to 150 words in a mixed order. tsctl serves the
 [example](examples/embeddings/README.md), mosec and litserve its function in a worker of theirs. infinity-emb, which
 has neither workers nor a delay, gets each text in JSON, by its own route. An answer is right if each of its numbers is
-within {CLOSE:g} of that of the function in one process. Before it is measured, each server is asked for 30 s, in which
-tsctl learns what padding costs.
+within {CLOSE:g} of that of the function in one process. Before it is measured, each server is asked for 30 s: in
+that time tsctl learns what padding costs.
 """
 _LITE0 = """\
 EfficientNet-Lite0 with its own weights; photographs in a mixed order, JPEG and PNG. tsctl serves the
