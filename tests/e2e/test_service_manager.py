@@ -43,10 +43,7 @@ class ServiceManager:
         self.address = "{}:{}".format(*self._listening.getsockname())
         self._notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._notify.bind(str(served.folder / "notify"))
-        served.environment |= {
-            "NOTIFY_SOCKET": str(served.folder / "notify"),
-            "TSCTL_INFERENCE_ADDRESS": self.address,
-        }
+        served.environment |= {"NOTIFY_SOCKET": str(served.folder / "notify"), "TSCTL_INFERENCE_ADDRESS": self.address}
         self._started: list[subprocess.Popen[str]] = []
 
     def start(self, *options: str, watchdog: float = 0.0) -> "subprocess.Popen[str]":
