@@ -135,6 +135,8 @@ def measure(case: Case) -> Result:
     if case.load:  # every size that keeps up has the rate of the arrivals: the best is the one that answers soonest
         most = max(rates.values())
         best = min((size for size in found if rates[size] > 0.97 * most), key=lambda size: found[size].percentile(99))
+        found[best] = case.run(constant(1, best), load, OPEN, best)  # beside the arrivals that `auto` met, all of them
+        rates[best] = found[best].throughput
     else:
         best = max(rates, key=lambda size: rates[size])
     auto = case.run(Auto, load, OPEN if case.load else REQUESTS)
