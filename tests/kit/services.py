@@ -27,6 +27,8 @@ class NotedService(Service):
         self.left: list[tuple[str, str]] = []
         self.forgotten: list[str] = []
         self._daemon = daemon
+        daemon.registrar.leaving.append(self.note_leaving)
+        daemon.registry.forgetting.append(self.note_forgotten)
 
     def keep(self, *, last: bool) -> Mapping[str, Any] | None:
         return {**self.kept, "last": True} if last and self.kept is not None else self.kept
@@ -43,10 +45,10 @@ class NotedService(Service):
         refusal = Conflict(name, "", f"{name} is reserved. End it.")
         self._daemon.registry.reservations[name] = Reservation(versions, refusal)
 
-    async def leaving(self, model: ModelVersion, why: str) -> None:
+    async def note_leaving(self, model: ModelVersion, why: str) -> None:
         self.left.append((f"{model.name}/{model.version}", why))
 
-    def forget(self, gone: Callable[[str], bool]) -> None:
+    def note_forgotten(self, gone: Callable[[str], bool]) -> None:
         self.forgotten += filter(gone, ("m", "n"))
 
 
@@ -58,4 +60,4 @@ class NotedDaemon(StubDaemon):
     def use(self, engine: StubEngine) -> None:
         super().use(engine)
         self.service = NotedService(self)
-        connect(self.registry, self.registrar, {"noted": self.service})
+        connect(self.registrar, {"noted": self.service})

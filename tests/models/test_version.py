@@ -8,8 +8,7 @@ from tests.kit.build import make_model
 from tests.kit.version import StubVersion
 from tsctl.daemon.api import submission
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.core.endings import Ending
-from tsctl.daemon.core.job import Job, JobPhase, Param
+from tsctl.daemon.core.job import Ending, Job, JobPhase, Param
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion

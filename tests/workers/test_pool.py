@@ -7,11 +7,12 @@ import pytest
 from tests.kit.build import make_spec
 from tests.kit.pool import Heard, StubPool
 from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.states import follow
 from tsctl.daemon.workers.cores import Placement
 from tsctl.daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
 from tsctl.daemon.workers.pool import Pool
 from tsctl.daemon.workers.slot import SlotState
-from tsctl.daemon.workers.state import WorkerEvent, WorkerState, advance
+from tsctl.daemon.workers.state import TRANSITIONS, WorkerEvent, WorkerState
 from tsctl.daemon.workers.stub import StubEngine, StubWorker
 
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback …")
@@ -181,7 +182,7 @@ class Lingering(StubWorker):
     """A worker whose process needs a moment to leave, as real ones do."""
 
     def drain(self, grace: float) -> None:
-        self.state = advance(self.state, WorkerEvent.STOP)
+        self.state = follow(TRANSITIONS, self.state, WorkerEvent.STOP)
 
 
 class LingeringEngine(StubEngine):

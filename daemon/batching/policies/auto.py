@@ -45,7 +45,7 @@ class Auto:
     def __init__(self, batch_size: int, max_delay: float, traffic: Traffic, first: int = 0) -> None:
         self._max_delay = max_delay
         self._traffic = traffic
-        self._halves = traffic.halves = Halves()
+        self._halves = traffic.halves = Halves() if batch_size > 1 else None
         self._best = traffic.best = traffic.best or BestSize(batch_size, traffic.times, first)
         self._best.rest(resting=traffic.padded is not None)
         self._best.limit(batch_size, first)
@@ -135,7 +135,7 @@ class Auto:
             if waiting < self._share:
                 self._traffic.together.missed(self._parts, self._share)
             return Send(min(waiting, size), reason)
-        count = min(waiting, self._halves.share if reason == "half" else size)
+        count = min(waiting, size if self._halves is None or reason != "half" else self._halves.share)
         if facts.idle > 1 and count > 1:
             traffic = self._traffic
             over = facts.idle
@@ -150,7 +150,7 @@ class Auto:
         traffic = self._traffic
         callers, workers = traffic.callers, facts.idle + traffic.busy
         self._parts, self._share = 0, self._best.size
-        if workers > 1:
+        if workers > 1 and self._halves is not None:
             self._halves.forget()
         if workers < 2 or callers.strangers or not traffic.times.known:
             return

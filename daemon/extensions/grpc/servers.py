@@ -193,20 +193,17 @@ class GrpcService(Service):
         self._management = kernel.management
         self._grpc = GrpcServers(
             kernel.config, kernel.tokens, kernel.registry, kernel.ready, kernel.clock, kernel.receiving,
-            kernel.sending(), kernel.answered, kernel.clients, kernel.take,
+            kernel.sending(), kernel.requests.note, kernel.clients, kernel.take,
         )  # fmt: skip
-
-    @property
-    def addresses(self) -> Sequence[str]:
-        return self._grpc.urls
 
     def document(self) -> Mapping[str, Any]:
         return {"grpcAddresses": self._grpc.urls}
 
-    def bind(self, *, alone: bool) -> None:
+    def bind(self, *, alone: bool) -> Sequence[str]:
         self._grpc.manage(self._management())
         self._grpc.bind(alone=alone)
         self.servers = self._grpc.servers
+        return self._grpc.urls
 
     async def leave(self, grace: float) -> None:
         await self._grpc.close(grace)

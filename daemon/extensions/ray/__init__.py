@@ -83,4 +83,6 @@ class RayExtension(Extension):
     def install(self, kernel: Kernel) -> Service:
         from tsctl.daemon.extensions.ray.bridge import RayService
 
-        return RayService(kernel.config, kernel.clock, kernel.spare)
+        service = RayService(kernel.config, kernel.clock, kernel.spare)
+        kernel.registrar.factory.specified.append((self.needs, service.specify))
+        return service

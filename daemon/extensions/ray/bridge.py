@@ -331,6 +331,7 @@ class RayService(Service):
         self._engine: RayEngine | None = None
 
     def specify(self, settings: ModelSettings, spec: WorkerSpec) -> WorkerSpec:
+        """Return the configuration of workers on the cluster; raises BadRequest or InvalidModel."""
         if settings.engine != RAY:
             return spec
         address = check_cluster(self._config)

@@ -23,9 +23,8 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from tsctl.daemon.core.clock import Clock
-from tsctl.daemon.core.endings import WHOSE, Ending, Whose
 from tsctl.daemon.core.errors import DaemonError, RequestExpired
-from tsctl.daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply
+from tsctl.daemon.core.job import WHOSE, Batch, Ending, Fate, Job, JobPhase, Outcome, Reply, Whose
 from tsctl.daemon.extensions.tracing.context import (
     RANDOM,
     SAMPLED,

@@ -10,8 +10,7 @@ import pytest
 
 from tests.handlers.samples import context_of, row
 from tsctl.handlers import wire
-from tsctl.handlers.runtime.failures import Allowance
-from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.runtime.runtime import Allowance, Runtime
 from tsctl.handlers.runtime.warmup import warm_up
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.loader import EntryPoint

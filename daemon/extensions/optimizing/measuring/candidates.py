@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from PIL import Image
 
-from tsctl.handlers.names import BUILT_IN, DEFAULT_OPTIMIZATIONS, NO_OPTIMIZATION
+from tsctl.handlers.names import NO_OPTIMIZATION, usual_optimizations
 
 LEAST_SIDE = 1024  # pixels of the shorter side: `scaled_decode` reads at a half from four times 256 on
 DEFAULT = "default"  # names the set without any name
@@ -41,7 +41,7 @@ def candidates(handler: str, asked: Sequence[str] | None, *, large_jpeg: bool) -
         asked: the set of now, None if no optimisation was asked for.
         large_jpeg: the sample is an image that `scaled_decode` has an effect on.
     """
-    usual = DEFAULT_OPTIMIZATIONS.get(BUILT_IN.get(handler, ("", "")), ())
+    usual = usual_optimizations(handler)
     sets: list[tuple[str, ...]] = [(NO_OPTIMIZATION,)]
     if usual:
         sets.append(())
