@@ -302,10 +302,18 @@ def best_size_text(learned: dict[str, Any], most: int) -> str:
     return f"{best}: {found} (learned)"
 
 
-def batching_text(policy: str, size: int, delay: float, mode: str | None = None, places: int | None = None) -> str:
-    """Describe how a version's requests are sent to its workers; `delay` in milliseconds."""
+def batching_text(
+    policy: str, size: int, delay: float, mode: str | None = None, places: int | None = None, origin: str = ""
+) -> str:
+    """Describe how a version's requests are sent to its workers.
+
+    Args:
+        delay: milliseconds.
+        origin: of the batch size; told where the kind of handler decided.
+    """
     if mode in (None, "batch"):
-        return f"{policy}, at most {size} request{'' if size == 1 else 's'}, {delay:g} ms delay"
+        of = f" ({origin})" if origin.startswith("default for") else ""
+        return f"{policy}, at most {size} request{'' if size == 1 else 's'}{of}, {delay:g} ms delay"
     return f"{mode}, {'' if places is None else f'at most {places} '}requests on their own in a worker"
 
 

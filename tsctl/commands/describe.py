@@ -66,6 +66,7 @@ def show(document: dict[str, Any]) -> None:
                     batching["maxBatchDelay"],
                     batching.get("mode"),
                     batching.get("places"),
+                    next((each["origin"] for each in ours["settings"] if each["name"] == "batchSize"), ""),
                 ),
             ),
             (
