@@ -60,7 +60,7 @@ async def test_inputs_metadata_and_the_missing_version_reach_the_job(tmp_path: P
 async def test_several_inputs_reach_the_job_by_name(tmp_path: Path, names: str) -> None:
     async with grpc_house(tmp_path) as made:
         await made.house.serve("m")
-        await made.settled(made.call("Predictions", prediction("m", **{name: name.encode() for name in names})))
+        await made.settled(made.call("Predictions", prediction("m", "", **{name: name.encode() for name in names})))
 
         [job] = jobs_of(made)
         assert [(param.name, bytes(param.value)) for param in job.params] == [(n, n.encode()) for n in sorted(names)]
