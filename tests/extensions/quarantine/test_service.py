@@ -3,16 +3,13 @@
 import asyncio
 from pathlib import Path
 
-import pytest
-
 from tests.api.house import House
+from tests.kit.shelf import needs
 from tsctl.daemon.extensions.quarantine.service import quarantine_of
-from tsctl.daemon.models.settings import ROWS
 
 
+@needs("sequences")
 def test_a_version_with_sequences_has_none_since_no_request_can_run_alone_elsewhere(tmp_path: Path) -> None:
-    if "sequences" not in ROWS:
-        pytest.skip("this daemon has no such setting")
     model = asyncio.run(House(tmp_path).serve("m", config="sequenceBatching: true"))
 
     assert quarantine_of(model) is None
