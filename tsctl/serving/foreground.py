@@ -6,7 +6,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -16,7 +16,7 @@ from tsctl.daemon.targets import ServeTarget
 from tsctl.options import address_of
 from tsctl.render import live
 from tsctl.serving import screen, watching
-from tsctl.serving.place import OwnDaemon, check_joinable, running_daemon
+from tsctl.serving.place import check_joinable, own_daemon, running_daemon
 from tsctl.serving.requests import read_targets
 from tsctl.serving.session import Session
 from tsctl.serving.showing import shown
@@ -84,11 +84,12 @@ def _daemon(
         return
     with live() as progress:
         progress.show("starting the daemon")
-        own = OwnDaemon(client, address_of(host, port), targets)
+        own = own_daemon(client, address_of(host, port), targets)
     try:
         yield own.status, False
     finally:
-        own.close()
+        with suppress(KeyboardInterrupt):  # a second Ctrl-C has killed it
+            own.stop()
 
 
 @contextmanager
