@@ -4,12 +4,13 @@ The undoing is a plan, too: from the state that the failure has left to the stat
 unpacked archives of that state until the next change, so even an archive whose file is gone comes back.
 """
 
+import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tsctl.apply.difference import done_line
+from tsctl.apply.difference import documents, done_line, show
 from tsctl.apply.plan import (
     ChangeSettings,
     ChooseDefault,
@@ -28,6 +29,7 @@ from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.errors import CliError, Interrupted
 from tsctl.progress import warn, work
 from tsctl.setting_text import NO_NAMES
+from tsctl.streams import echo
 
 _CHANGE = "X-Tsctl-Change"  # of the daemon: requests with one token are one change for `tsctl rollback`
 _ROWS = {row.yaml: row for row in MODEL_SETTINGS if row.yaml}
@@ -46,6 +48,36 @@ class ChangingDaemon(NamedTuple):
             CliError: the daemon does not answer, or is older than this command.
         """
         return read_state(self.client.json("GET", "/tsctl/registrations"), self.store)
+
+    def carry_out(
+        self, steps: Sequence[Step], start: State, *, dry_run: bool, as_json: bool, same: str, done: str, note: str = ""
+    ) -> None:
+        """Print the steps of a plan, and execute them; with `as_json` print them alone.
+
+        Args:
+            start: as of `execute`.
+            same, done: the lines where there are no steps, and where all are done.
+            note: printed before; empty for none.
+
+        Raises:
+            CliError, Interrupted: as `execute`.
+        """
+        from tsctl import render
+
+        if as_json:
+            document = {"applied": not dry_run, "changes": documents(steps)}
+            if not dry_run:
+                execute(self, steps, start, lambda line: None)
+            echo(json.dumps(document, indent=2))
+            return
+        if note:
+            render.note(note)
+        if steps:
+            show(steps)
+            if dry_run:
+                return
+            execute(self, steps, start, lambda line: echo(line, err=True))
+        echo(done if steps else same)
 
 
 def daemon_at(socket: Path | None) -> ChangingDaemon:
