@@ -10,19 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tsctl.apply.difference import documents, done_line, show
-from tsctl.apply.plan import (
-    ChangeSettings,
-    ChooseDefault,
-    Register,
-    RemoveRoute,
-    ScaleWorkers,
-    SetRoute,
-    Step,
-    Unregister,
-    only,
-    plan,
-)
+from tsctl.apply.difference import documents, show, texts_of
+from tsctl.apply.plan import Step, StepKind, only, plan
 from tsctl.apply.state import DaemonState, State, read_state
 from tsctl.client import DaemonClient, model_path
 from tsctl.daemon.tables import MODEL_SETTINGS
@@ -112,7 +101,7 @@ def execute(daemon: ChangingDaemon, steps: Sequence[Step], start: State, tell: C
             hint = _undo(daemon, {step.model for step in steps}, start, tell)
             message = f"`{step.model}` {step.version}: {error.message}"
             raise CliError(message, hint, error.details, error.kind) from None
-        tell(done_line(step))
+        tell(texts_of(step).done)
 
 
 def _undo(daemon: ChangingDaemon, names: set[str], start: State, tell: Callable[[str], None]) -> str:
@@ -121,7 +110,7 @@ def _undo(daemon: ChangingDaemon, names: set[str], start: State, tell: Callable[
         steps = plan(only(daemon.state().models, names), only(start, names))
         for step in steps:
             _execute(daemon.client, step)
-            tell(f"Undone: {done_line(step)}")
+            tell(f"Undone: {texts_of(step).done}")
     except CliError as error:
         return f"undoing failed, too: {error.message}; `tsctl ls` shows the models"
     return "the changes before it are undone" if steps else "nothing was changed"
@@ -129,25 +118,21 @@ def _undo(daemon: ChangingDaemon, names: set[str], start: State, tell: Callable[
 
 def _execute(client: DaemonClient, step: Step) -> None:
     named = f"/models/{model_path(f'{step.model}/{step.version}')}"
-    match step:
-        case Register():
+    match step.kind:
+        case StepKind.REGISTER:
             _register(client, step, named)
-        case ChangeSettings(settings=settings):
-            client.json("PATCH", named, **_parameters(settings))
-        case ScaleWorkers(workers=workers):
-            _scale(client, step, named, workers)
-        case ChooseDefault():
+        case StepKind.SETTINGS:
+            client.json("PATCH", named, **_parameters(step.after))
+        case StepKind.SCALE:
+            _scale(client, step, named, step.after)
+        case StepKind.DEFAULT:
             client.json("PUT", f"{named}/set-default")
-        case SetRoute(route=route):
-            client.json("PUT", _route_path(step), **_route_parameters(route))
-        case RemoveRoute():
-            client.json("DELETE", _route_path(step))
-        case Unregister():
+        case StepKind.ROUTE:
+            client.json("PUT", f"/models/{model_path(step.model)}/route", **_route_parameters(step.after))
+        case StepKind.UNROUTE:
+            client.json("DELETE", f"/models/{model_path(step.model)}/route")
+        case StepKind.UNREGISTER:
             client.json("DELETE", named)
-
-
-def _route_path(step: Step) -> str:
-    return f"/models/{model_path(step.model)}/route"
 
 
 def _route_parameters(route: Mapping[str, Any]) -> dict[str, str]:
@@ -156,8 +141,8 @@ def _route_parameters(route: Mapping[str, Any]) -> dict[str, str]:
     return {"weights": shares} | {name: str(value).lower() for name, value in rest.items()}
 
 
-def _register(client: DaemonClient, step: Register, named: str) -> None:
-    spec, replaces = step.spec, step.replaces
+def _register(client: DaemonClient, step: Step, named: str) -> None:
+    spec, replaces = step.after, step.before
     workers = spec.workers or (replaces.workers if replaces is not None else None)
     document = work(
         client,
