@@ -5,15 +5,12 @@ number of 0 and an empty text are not there: 0 workers means the default, and a 
 """
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from tsctl.daemon.extensions.grpc.heads import CallHead
 from tsctl.daemon.extensions.grpc.management.relay import Query, Routes, relay
 from tsctl.daemon.extensions.grpc.oip import OpenInferenceService
-from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
-from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
-from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.extensions.grpc.prediction import Served
 
 
 class RepositoryService(OpenInferenceService):
@@ -22,16 +19,8 @@ class RepositoryService(OpenInferenceService):
     At other addresses the repository's calls are refused: they change what is served.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: Registry,
-        started: Callable[[], bool],
-        models: AwaitedModels,
-        arrivals: Arrivals,
-        routes: Routes,
-    ) -> None:
-        super().__init__(name, registry, started, models, arrivals)
+    def __init__(self, name: str, served: Served, routes: Routes) -> None:
+        super().__init__(name, served)
         self._routes = routes
 
     async def repository_index(self, request: Any, head: CallHead) -> Any:
