@@ -21,8 +21,6 @@ SSE = "text/event-stream"
 
 
 class DaemonResponse(NamedTuple):
-    """The daemon's response."""
-
     status: int
     content_type: str
     body: bytes

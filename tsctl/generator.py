@@ -95,8 +95,6 @@ def _readable(file: Path, what: str) -> str:
 
 
 class Generator:
-    """The running load generator."""
-
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
 

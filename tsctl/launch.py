@@ -26,7 +26,7 @@ def start(arguments: Sequence[str], state_dir: Path) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def told() -> Iterator[None]:
-    """Tell the user why a daemon did not start within the block."""
+    """Translate the failure to start a daemon within the block to an error for the user."""
     try:
         yield
     except NotStarted as error:

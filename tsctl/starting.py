@@ -70,18 +70,16 @@ def started(
         finally:
             os.close(writing)
             os.close(log)
-        in_time = bool(select.select([pipe], [], [], START_TIMEOUT)[0])
-        if not in_time:
+        if not select.select([pipe], [], [], START_TIMEOUT)[0]:
             process.kill()
-        said = pipe.read() if in_time else b""
+            process.wait()
+            log_path = _log_path(state_dir)
+            message = f"the daemon did not listen within {START_TIMEOUT:g} s"
+            raise NotStarted(message, f"its log is `{log_path}`", _tail(log_path, log_start))
+        said = pipe.read()
     if not said:
-        code = process.wait()
-        problem = f"ended with exit code {code} before it listened" if in_time else "did not listen within {:g} s"
-        raise NotStarted(
-            f"the daemon {problem.format(START_TIMEOUT)}",
-            "" if in_time else f"its log is `{_log_path(state_dir)}`",
-            _tail(_log_path(state_dir), log_start),
-        )
+        message = f"the daemon ended with exit code {process.wait()} before it listened"
+        raise NotStarted(message, details=_tail(_log_path(state_dir), log_start))
     document: dict[str, Any] = json.loads(said)
     if "error" in document:
         process.wait()

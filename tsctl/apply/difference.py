@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tsctl.apply.plan import Step, StepKind
+from tsctl.apply.plan import PlannedStep, StepKind
 from tsctl.apply.state import VersionSpec
 from tsctl.setting_text import setting_name, setting_text, setting_unit
 
@@ -12,7 +12,7 @@ _STYLES = {"+": "green", "~": "yellow", "-": "red"}
 
 
 class StepTexts(NamedTuple):
-    """What is said of a step.
+    """The texts about a step.
 
     Attributes:
         sign: `+` new, `~` changed, `-` gone.
@@ -28,7 +28,7 @@ class StepTexts(NamedTuple):
     done: str
 
 
-def texts_of(step: Step) -> StepTexts:
+def texts_of(step: PlannedStep) -> StepTexts:
     model, version, after, before = step.model, step.version, step.after, step.before
     of = f"`{model}` {version}"
     match step.kind:
@@ -58,8 +58,7 @@ def texts_of(step: Step) -> StepTexts:
     return StepTexts("-", model, version, "unregister", before.url, f"Unregistered {of}")
 
 
-def show(steps: Sequence[Step]) -> None:
-    """Print the steps as a table."""
+def show(steps: Sequence[PlannedStep]) -> None:
     from rich.text import Text
 
     from tsctl import render
@@ -68,8 +67,7 @@ def show(steps: Sequence[Step]) -> None:
     render.table(COLUMNS, [(Text(sign, style=_STYLES[sign]), *rest) for sign, *rest in rows])
 
 
-def documents(steps: Sequence[Step]) -> list[dict[str, str]]:
-    """Return the steps for programs."""
+def documents(steps: Sequence[PlannedStep]) -> list[dict[str, str]]:
     names = ("model", "version", "change", "details")
     return [dict(zip(names, texts_of(step)[1:-1], strict=True)) for step in steps]
 

@@ -20,7 +20,7 @@ _CHANGEABLE = {row.yaml for row in MODEL_SETTINGS if row.changes}
 
 
 class StepKind(Enum):
-    """What a step changes, in the order of a plan."""
+    """The kinds of steps, in the order of a plan."""
 
     REGISTER = "register"  # or, with a `before`, replace the registered version
     SETTINGS = "set"  # while the version serves
@@ -35,7 +35,7 @@ _ORDER = list(StepKind)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlannedStep:
     """One change of a version, or of the version that answers.
 
     Attributes:
@@ -51,12 +51,12 @@ class Step:
     before: Any = None
 
 
-def plan(now: State, wanted: State) -> list[Step]:
+def plan(now: State, wanted: State) -> list[PlannedStep]:
     """Return the steps from the state of now to the wanted one; none if nothing differs.
 
     Models that `wanted` does not name are unregistered.
     """
-    steps: list[Step] = []
+    steps: list[PlannedStep] = []
     for name, model in wanted.items():
         steps += _model(name, now.get(name), model)
     for name, model in now.items():
@@ -64,18 +64,19 @@ def plan(now: State, wanted: State) -> list[Step]:
             # The default version goes last: the daemon keeps it while there are others.
             versions = sorted(model.versions, key=lambda version: version == model.default)
             if model.route:
-                steps.append(Step(StepKind.UNROUTE, name, model.default, None, model.route))
-            steps += [Step(StepKind.UNREGISTER, name, version, None, model.versions[version]) for version in versions]
+                steps.append(PlannedStep(StepKind.UNROUTE, name, model.default, None, model.route))
+            steps += [
+                PlannedStep(StepKind.UNREGISTER, name, version, None, model.versions[version]) for version in versions
+            ]
     return sorted(steps, key=lambda step: _ORDER.index(step.kind))  # stable: within a kind the order stays
 
 
 def only(state: State, names: Container[str]) -> State:
-    """Return the state, restricted to the named models."""
     return {name: model for name, model in state.items() if name in names}
 
 
-def _model(name: str, now: ModelSpec | None, wanted: ModelSpec) -> list[Step]:
-    steps: list[Step] = []
+def _model(name: str, now: ModelSpec | None, wanted: ModelSpec) -> list[PlannedStep]:
+    steps: list[PlannedStep] = []
     registered = {} if now is None else now.versions
     # The first version of a model becomes its default: the one that is wanted comes first.
     for version in sorted(wanted.versions, key=lambda version: version != wanted.default):
@@ -83,27 +84,29 @@ def _model(name: str, now: ModelSpec | None, wanted: ModelSpec) -> list[Step]:
     default = wanted.default if now is None else now.default
     route = {} if now is None else now.route
     if wanted.route != route and wanted.route:
-        steps.append(Step(StepKind.ROUTE, name, wanted.default, wanted.route, route))
+        steps.append(PlannedStep(StepKind.ROUTE, name, wanted.default, wanted.route, route))
     elif default != wanted.default:
-        steps.append(Step(StepKind.DEFAULT, name, wanted.default, wanted.default, default))  # removes the route, too
+        steps.append(
+            PlannedStep(StepKind.DEFAULT, name, wanted.default, wanted.default, default)
+        )  # removes the route, too
     elif wanted.route != route:
-        steps.append(Step(StepKind.UNROUTE, name, wanted.default, None, route))
+        steps.append(PlannedStep(StepKind.UNROUTE, name, wanted.default, None, route))
     left = [version for version in registered if version not in wanted.versions]
-    return steps + [Step(StepKind.UNREGISTER, name, version, None, registered[version]) for version in left]
+    return steps + [PlannedStep(StepKind.UNREGISTER, name, version, None, registered[version]) for version in left]
 
 
-def _version(name: str, version: str, now: VersionSpec | None, wanted: VersionSpec) -> list[Step]:
+def _version(name: str, version: str, now: VersionSpec | None, wanted: VersionSpec) -> list[PlannedStep]:
     if now is None:
-        return [Step(StepKind.REGISTER, name, version, wanted)]
+        return [PlannedStep(StepKind.REGISTER, name, version, wanted)]
     changed = {key: value for key, value in wanted.settings.items() if now.settings.get(key) != value}
     if _is_loaded_anew(now, wanted, changed):
-        return [Step(StepKind.REGISTER, name, version, wanted, now)]
-    steps: list[Step] = []
+        return [PlannedStep(StepKind.REGISTER, name, version, wanted, now)]
+    steps: list[PlannedStep] = []
     if changed:
         before = {key: now.settings.get(key) for key in changed}
-        steps.append(Step(StepKind.SETTINGS, name, version, changed, before))
+        steps.append(PlannedStep(StepKind.SETTINGS, name, version, changed, before))
     if wanted.workers is not None and now.workers is not None and wanted.workers != now.workers:
-        steps.append(Step(StepKind.SCALE, name, version, wanted.workers, now.workers))
+        steps.append(PlannedStep(StepKind.SCALE, name, version, wanted.workers, now.workers))
     return steps
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tsctl.apply.difference import documents, show, texts_of
-from tsctl.apply.plan import Step, StepKind, only, plan
+from tsctl.apply.plan import PlannedStep, StepKind, only, plan
 from tsctl.apply.state import DaemonState, State, read_state
 from tsctl.client import DaemonClient, model_path
 from tsctl.daemon.tables import MODEL_SETTINGS
@@ -39,7 +39,15 @@ class ChangingDaemon(NamedTuple):
         return read_state(self.client.json("GET", "/tsctl/registrations"), self.store)
 
     def carry_out(
-        self, steps: Sequence[Step], start: State, *, dry_run: bool, as_json: bool, same: str, done: str, note: str = ""
+        self,
+        steps: Sequence[PlannedStep],
+        start: State,
+        *,
+        dry_run: bool,
+        as_json: bool,
+        same: str,
+        done: str,
+        note: str = "",
     ) -> None:
         """Print the steps of a plan, and execute them; with `as_json` print them alone.
 
@@ -49,7 +57,8 @@ class ChangingDaemon(NamedTuple):
             note: printed before; empty for none.
 
         Raises:
-            CliError, Interrupted: as `execute`.
+            CliError: as `execute`.
+            Interrupted: as `execute`.
         """
         from tsctl import render
 
@@ -80,7 +89,7 @@ def daemon_at(socket: Path | None) -> ChangingDaemon:
     return ChangingDaemon(client, None if store is None else Path(store))
 
 
-def execute(daemon: ChangingDaemon, steps: Sequence[Step], start: State, tell: Callable[[str], None]) -> None:
+def execute(daemon: ChangingDaemon, steps: Sequence[PlannedStep], start: State, tell: Callable[[str], None]) -> None:
     """Execute the steps; undo them if one fails.
 
     Args:
@@ -116,7 +125,7 @@ def _undo(daemon: ChangingDaemon, names: set[str], start: State, tell: Callable[
     return "the changes before it are undone" if steps else "nothing was changed"
 
 
-def _execute(client: DaemonClient, step: Step) -> None:
+def _execute(client: DaemonClient, step: PlannedStep) -> None:
     named = f"/models/{model_path(f'{step.model}/{step.version}')}"
     match step.kind:
         case StepKind.REGISTER:
@@ -141,7 +150,7 @@ def _route_parameters(route: Mapping[str, Any]) -> dict[str, str]:
     return {"weights": shares} | {name: str(value).lower() for name, value in rest.items()}
 
 
-def _register(client: DaemonClient, step: Step, named: str) -> None:
+def _register(client: DaemonClient, step: PlannedStep, named: str) -> None:
     spec, replaces = step.after, step.before
     workers = spec.workers or (replaces.workers if replaces is not None else None)
     document = work(
@@ -168,7 +177,7 @@ def _register(client: DaemonClient, step: Step, named: str) -> None:
         _scale(client, step, named, workers)
 
 
-def _scale(client: DaemonClient, step: Step, named: str, workers: tuple[int, int]) -> None:
+def _scale(client: DaemonClient, step: PlannedStep, named: str, workers: tuple[int, int]) -> None:
     work(
         client,
         "PUT",

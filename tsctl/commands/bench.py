@@ -212,7 +212,6 @@ def _run(order: dict[str, Any], body: bytes, model: str) -> dict[str, Any]:
 
 
 def notes(found: dict[str, Any]) -> list[str]:
-    """Return the warnings that belong to the figures."""
     said = []
     used, waited = found["generatorCpu"], found["generatorWaited"]
     if used + waited >= BUSY:

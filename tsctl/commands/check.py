@@ -99,7 +99,6 @@ def _show_answer(answer: dict[str, Any], *, as_json: bool) -> None:
 
 
 def _shown(text: str, target: ServeTarget, loaded: dict[str, Any]) -> str:
-    """Return the lines about a loaded model."""
     files = ", ".join(filter(None, (loaded["modelFile"], loaded["serializedFile"]))) or "none named"
     size = f", {bytes_text(target.path.stat().st_size)}" if target.path is not None and target.path.is_file() else ""
     takes = takes_text(loaded["declared"]) or tensors_text(loaded["tensors"])

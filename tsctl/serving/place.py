@@ -37,7 +37,6 @@ def running_daemon(client: DaemonClient) -> dict[str, Any] | None:
 
 
 def foreign_daemon(socket: Path, owner: int | None) -> CliError:
-    """Return the error for a socket that belongs to another user."""
     whose = "another user" if owner is None else f"user {owner}"
     remedy = "name a socket of your own: `tsctl --socket ~/tsctl.sock serve …`"
     if os.environ.get("XDG_RUNTIME_DIR") and not os.environ.get("TSCTL_SOCKET"):
@@ -115,5 +114,4 @@ def mended(error: CliError, address: str | None) -> CliError:
 
 
 def model_log(status: Mapping[str, Any], name: str, version: str) -> Path:
-    """Return the path of a model's log."""
     return paths.model_log(Path(status["stateDir"]), name, version)

@@ -13,8 +13,6 @@ from tsctl.private_daemon import SOCKET, PrivateDaemon, own_environment
 
 
 class DemoDaemon:
-    """A running daemon, and its folder."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.socket = folder / SOCKET

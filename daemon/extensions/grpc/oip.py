@@ -14,7 +14,7 @@ from tsctl.daemon.core.errors import DaemonError, ModelNotFound, NoReadyWorker, 
 from tsctl.daemon.core.job import Piece, Reply
 from tsctl.daemon.extensions.grpc.codes import Code
 from tsctl.daemon.extensions.grpc.heads import CallHead
-from tsctl.daemon.extensions.grpc.prediction import CallFailed, Served, replies_at_end, replies_to
+from tsctl.daemon.extensions.grpc.prediction import CallFailed, ServiceParts, replies_at_end, replies_to
 from tsctl.daemon.extensions.grpc.tensor_contents import read_steps, write_steps
 from tsctl.daemon.extensions.grpc.waiting.in_order import in_order
 from tsctl.daemon.models.routing.steering import answering, answering_of, are_ready
@@ -33,13 +33,13 @@ class OpenInferenceService:
         name: one of `SERVICES`.
     """
 
-    def __init__(self, name: str, served: Served) -> None:
+    def __init__(self, name: str, parts: ServiceParts) -> None:
         # Here, because protobuf is an optional dependency.
         from tsctl.daemon.extensions.grpc.protos.messages import message_class
 
         self.name = name
-        self._served = served
-        self._registry = served.registry
+        self._parts = parts
+        self._registry = parts.registry
         package = name.rpartition(".")[0]
         self._message: Callable[[str], Any] = lambda word: message_class(f"{package}.{word}Response")
         self._answer = self._message("ModelInfer")
@@ -50,7 +50,7 @@ class OpenInferenceService:
 
     async def server_ready(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002
         """Return whether every default version has a ready worker."""
-        ready = self._served.started() and are_ready(answering(self._registry))
+        ready = self._parts.started() and are_ready(answering(self._registry))
         return self._message("ServerReady")(ready=ready)
 
     async def server_metadata(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002
@@ -110,7 +110,7 @@ class OpenInferenceService:
         head = head.with_headers(*prepared.headers)
         del request  # as large as the parameters, which the job has
         replies = await replies_at_end(
-            self._served.arrivals, model, head, prepared.params, prepared.head, unnamed=unnamed
+            self._parts.arrivals, model, head, prepared.params, prepared.head, unnamed=unnamed
         )
         if len(replies) != 1:
             raise NotServed(_IN_PIECES)
@@ -149,11 +149,9 @@ class OpenInferenceService:
         raise CallFailed(Code.PERMISSION_DENIED, sentence, 403)
 
     async def repository_model_load(self, request: Any, head: CallHead) -> Any:
-        """Refuse, as `repository_index`."""
         return await self.repository_index(request, head)
 
     async def repository_model_unload(self, request: Any, head: CallHead) -> Any:
-        """Refuse, as `repository_index`."""
         return await self.repository_index(request, head)
 
     async def _answers(self, request: Any, head: CallHead) -> AsyncGenerator[Any]:
@@ -188,11 +186,11 @@ class OpenInferenceService:
 
         async def find() -> None:  # again after each turn: it may have been replaced
             nonlocal model
-            model = await self._served.models.find(name, version, head, request.ByteSize)
+            model = await self._parts.models.find(name, version, head, request.ByteSize)
 
         await find()
         try:
-            read = await self._served.turns.finish(read_steps(request, self._served.take), find)
+            read = await self._parts.turns.finish(read_steps(request, self._parts.take), find)
             return model, prepare(model, read)
         except DaemonError as error:
             model.metrics.refused(error)

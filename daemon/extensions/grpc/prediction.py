@@ -21,8 +21,8 @@ from tsctl.handlers.tensor_heads import Head
 MOST_KEPT = 16 * 1024 * 1024  # bytes of the pieces that are joined to one answer, as for OpenAI's API
 
 
-class Served(NamedTuple):
-    """What the services of one server share.
+class ServiceParts(NamedTuple):
+    """The parts that the services of one server share.
 
     Attributes:
         started: every model to be served from the start is loaded or has failed.

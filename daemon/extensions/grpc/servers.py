@@ -13,7 +13,7 @@ from tsctl.daemon.extensions.grpc.health import HealthService, reflection_of
 from tsctl.daemon.extensions.grpc.management.relay import Routes
 from tsctl.daemon.extensions.grpc.management.torchserve import ManagementService, RepositoryService
 from tsctl.daemon.extensions.grpc.oip import SERVICES, OpenInferenceService
-from tsctl.daemon.extensions.grpc.prediction import Served
+from tsctl.daemon.extensions.grpc.prediction import ServiceParts
 from tsctl.daemon.extensions.grpc.server import Calls, GrpcServer, Method, load_grpc, methods_of
 from tsctl.daemon.extensions.grpc.torchserve import SEQUENCE_HEADER, SERVICE, InferenceService
 from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
@@ -67,12 +67,12 @@ class GrpcService(Service):
         self._sequence_header = getattr(config, "sequence_id_header", SEQUENCE_HEADER)
         alone = [each for each in self._addresses if each not in self._managing]
         if alone:
-            served = self._served()
-            self._add(self._predicting(served), self._accepted, alone, served.arrivals, kernel.clients)
+            parts = self._parts()
+            self._add(self._predicting(parts), self._accepted, alone, parts.arrivals, kernel.clients)
 
-    def _served(self) -> Served:
+    def _parts(self) -> ServiceParts:
         kernel, arrivals = self._kernel, Arrivals(self._kernel.clock)
-        return Served(kernel.registry, kernel.ready, self._models, arrivals, kernel.take, self._turns)
+        return ServiceParts(kernel.registry, kernel.ready, self._models, arrivals, kernel.take, self._turns)
 
     def _manage(self, routes: Routes) -> None:
         """Serve management at its addresses, if there are any, by HTTP's routes of a management address.
@@ -84,16 +84,16 @@ class GrpcService(Service):
         alone = [each for each in self._managing if each not in both]
         token = self._kernel.tokens.management
         for addresses in filter(None, (alone, both)):
-            served = self._served()
+            parts = self._parts()
             methods = methods_of(ManagementService(routes), token=token)
             for name in SERVICES:
-                methods |= methods_of(RepositoryService(name, served, routes), token=token)
+                methods |= methods_of(RepositoryService(name, parts, routes), token=token)
             if addresses is both:
                 repository = {name: each for name, each in methods.items() if "/Repository" in name}
-                methods |= self._predicting(served) | repository
-                self._add(methods, self._accepted, both, served.arrivals, self._kernel.clients)
+                methods |= self._predicting(parts) | repository
+                self._add(methods, self._accepted, both, parts.arrivals, self._kernel.clients)
             else:
-                self._add(methods, (token,), alone, served.arrivals)
+                self._add(methods, (token,), alone, parts.arrivals)
 
     @property
     def _accepted(self) -> Sequence[str]:
@@ -101,11 +101,10 @@ class GrpcService(Service):
         tokens = self._kernel.tokens
         return (tokens.inference, tokens.management) if tokens.inference or self._kernel.clients is not None else ()
 
-    def _predicting(self, served: Served) -> dict[str, Method]:
-        """Return the methods of predictions."""
-        methods = methods_of(InferenceService(served, self._sequence_header))
+    def _predicting(self, parts: ServiceParts) -> dict[str, Method]:
+        methods = methods_of(InferenceService(parts, self._sequence_header))
         for name in SERVICES:
-            methods |= methods_of(OpenInferenceService(name, served))
+            methods |= methods_of(OpenInferenceService(name, parts))
         return methods
 
     def _add(

@@ -14,7 +14,7 @@ from tsctl.daemon.core.client import Clients
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.extensions.grpc.health import HealthService
 from tsctl.daemon.extensions.grpc.oip import SERVICES, OpenInferenceService
-from tsctl.daemon.extensions.grpc.prediction import Served
+from tsctl.daemon.extensions.grpc.prediction import ServiceParts
 from tsctl.daemon.extensions.grpc.protos.messages import message_class, service
 from tsctl.daemon.extensions.grpc.server import Calls, GrpcServer, load_grpc, methods_of
 from tsctl.daemon.extensions.grpc.torchserve import InferenceService
@@ -66,11 +66,11 @@ class GrpcHouse:
         models = AwaitedModels(self.house.registry, 2, ReceiveBudget())
         self.sending = SendBudget(MOST_UNREAD)
         self.arrivals = arrivals = Arrivals(self.house.clock)
-        self.served = Served(self.house.registry, lambda: self.house.started, models, arrivals, take, StepTurns())
-        methods = methods_of(InferenceService(self.served))
+        self.parts = ServiceParts(self.house.registry, lambda: self.house.started, models, arrivals, take, StepTurns())
+        methods = methods_of(InferenceService(self.parts))
         methods |= methods_of(self.health, open=True)
         for name in SERVICES:
-            methods |= methods_of(OpenInferenceService(name, self.served))
+            methods |= methods_of(OpenInferenceService(name, self.parts))
         writing = Writing(self.sending, self.house.clock)
         self.receiving = ReceiveBudget()
         incoming = Incoming(self.house.clock, most, self.receiving, 60.0)

@@ -35,7 +35,7 @@ async def managed(root: Path) -> AsyncIterator[GrpcHouse]:
         )
         routes = resolved(routes)
         methods = methods_of(ManagementService(routes))
-        methods |= methods_of(RepositoryService(OIP, made.served, routes))
+        methods |= methods_of(RepositoryService(OIP, made.parts, routes))
         made.calls._methods = {**made.calls._methods, **methods}
         yield made
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.apply.plan import Step, StepKind, only, plan
+from tsctl.apply.plan import PlannedStep, StepKind, only, plan
 from tsctl.apply.state import FAILED, REWRITTEN, ModelSpec, State, VersionSpec
 
 PIN, OTHER = "1" * 64, "2" * 64
@@ -19,7 +19,7 @@ def one(spec: VersionSpec, version: str = "1.0") -> ModelSpec:
     return ModelSpec(versions={version: spec}, default=version)
 
 
-def steps_of(now: VersionSpec, wanted: VersionSpec) -> list[Step]:
+def steps_of(now: VersionSpec, wanted: VersionSpec) -> list[PlannedStep]:
     return plan({"m": one(now)}, {"m": one(wanted)})
 
 
@@ -47,21 +47,21 @@ def test_what_is_so_already_takes_no_step(wanted: VersionSpec) -> None:
     ],
 )
 def test_a_version_is_loaded_anew_where_serving_workers_cannot_change(wanted: VersionSpec) -> None:
-    assert steps_of(SERVED, wanted) == [Step(StepKind.REGISTER, "m", "1.0", wanted, SERVED)]
+    assert steps_of(SERVED, wanted) == [PlannedStep(StepKind.REGISTER, "m", "1.0", wanted, SERVED)]
 
 
 def test_settings_and_workers_change_while_the_version_serves() -> None:
     wanted = replace(SERVED, settings={"batchSize": 8, "maxBatchDelay": 20.0}, workers=(2, 4))
 
     assert steps_of(SERVED, wanted) == [
-        Step(
+        PlannedStep(
             StepKind.SETTINGS,
             "m",
             "1.0",
             {"batchSize": 8, "maxBatchDelay": 20.0},
             {"batchSize": 4, "maxBatchDelay": None},
         ),
-        Step(StepKind.SCALE, "m", "1.0", (2, 4), (1, 1)),
+        PlannedStep(StepKind.SCALE, "m", "1.0", (2, 4), (1, 1)),
     ]
 
 
@@ -70,23 +70,23 @@ def test_an_archive_that_was_rewritten_is_loaded_unless_the_served_one_is_pinned
 
     assert steps_of(now, SERVED) == []  # `SERVED` pins what is served
     assert steps_of(now, replace(SERVED, sha256=None)) == [
-        Step(StepKind.REGISTER, "m", "1.0", replace(SERVED, sha256=None), now)
+        PlannedStep(StepKind.REGISTER, "m", "1.0", replace(SERVED, sha256=None), now)
     ]
 
 
 def test_a_version_that_has_failed_is_loaded_again() -> None:
     now = replace(SERVED, outdated=FAILED)
 
-    assert steps_of(now, SERVED) == [Step(StepKind.REGISTER, "m", "1.0", SERVED, now)]
+    assert steps_of(now, SERVED) == [PlannedStep(StepKind.REGISTER, "m", "1.0", SERVED, now)]
 
 
 def test_a_version_goes_after_another_one_is_ready_and_the_default() -> None:
     newer = replace(SERVED, url="/s/m2.mar")
 
     assert plan({"m": one(SERVED)}, {"m": one(newer, "2.0")}) == [
-        Step(StepKind.REGISTER, "m", "2.0", newer),
-        Step(StepKind.DEFAULT, "m", "2.0", "2.0", "1.0"),
-        Step(StepKind.UNREGISTER, "m", "1.0", None, SERVED),
+        PlannedStep(StepKind.REGISTER, "m", "2.0", newer),
+        PlannedStep(StepKind.DEFAULT, "m", "2.0", "2.0", "1.0"),
+        PlannedStep(StepKind.UNREGISTER, "m", "1.0", None, SERVED),
     ]
 
 
@@ -94,8 +94,8 @@ def test_all_loads_come_before_all_removals_and_models_of_no_name_go() -> None:
     now = {"a": one(SERVED), "b": one(SERVED)}
 
     assert plan(now, {"c": one(SERVED), "b": one(SERVED)}) == [
-        Step(StepKind.REGISTER, "c", "1.0", SERVED),
-        Step(StepKind.UNREGISTER, "a", "1.0", None, SERVED),
+        PlannedStep(StepKind.REGISTER, "c", "1.0", SERVED),
+        PlannedStep(StepKind.UNREGISTER, "a", "1.0", None, SERVED),
     ]
     assert plan(only(now, {"b"}), {"b": one(SERVED)}) == []
 
@@ -139,7 +139,7 @@ class Served:
             for name, each in self.models.items()
         }
 
-    def do(self, step: Step) -> None:
+    def do(self, step: PlannedStep) -> None:
         versions = self.models.setdefault(step.model, {})
         version, after, before = step.version, step.after, step.before
         match step.kind:

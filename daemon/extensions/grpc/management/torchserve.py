@@ -10,7 +10,7 @@ from typing import Any
 from tsctl.daemon.extensions.grpc.heads import CallHead
 from tsctl.daemon.extensions.grpc.management.relay import Query, Routes, relay
 from tsctl.daemon.extensions.grpc.oip import OpenInferenceService
-from tsctl.daemon.extensions.grpc.prediction import Served
+from tsctl.daemon.extensions.grpc.prediction import ServiceParts
 
 
 class RepositoryService(OpenInferenceService):
@@ -19,8 +19,8 @@ class RepositoryService(OpenInferenceService):
     At other addresses the repository's calls are refused: they change what is served.
     """
 
-    def __init__(self, name: str, served: Served, routes: Routes) -> None:
-        super().__init__(name, served)
+    def __init__(self, name: str, parts: ServiceParts, routes: Routes) -> None:
+        super().__init__(name, parts)
         self._routes = routes
 
     async def repository_index(self, request: Any, head: CallHead) -> Any:
@@ -70,7 +70,6 @@ class ManagementService:
         self._answer = message_class("org.pytorch.serve.grpc.management.ManagementResponse")
 
     async def describe_model(self, request: Any, head: CallHead) -> Any:
-        """Return the describe document of a version."""
         return await self._ask("GET", _path(request), {"customized": request.customized}, head)
 
     async def list_models(self, request: Any, head: CallHead) -> Any:
@@ -92,11 +91,9 @@ class ManagementService:
         return await self._ask("PUT", _path(request), query, head)
 
     async def set_default(self, request: Any, head: CallHead) -> Any:
-        """Make a version the default one."""
         return await self._ask("PUT", [*_path(request), "set-default"], {}, head)
 
     async def unregister_model(self, request: Any, head: CallHead) -> Any:
-        """Unregister a version, or the model's only one."""
         return await self._ask("DELETE", _path(request), {}, head)
 
     async def _ask(self, method: str, path: list[str], query: Query, head: CallHead) -> Any:
