@@ -262,8 +262,3 @@ def _weight(parameters: Iterable[str]) -> float:
             except ValueError:
                 return 0.0
     return 1.0
-
-
-def render(families: Iterable[MetricFamily], names: Collection[str] = ()) -> bytes:
-    """Return the whole text."""
-    return b"".join(texts(families, names))
