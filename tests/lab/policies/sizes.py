@@ -8,6 +8,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from tests.lab.policies.loads import Closed, Load, Poisson
@@ -15,6 +16,7 @@ from tests.lab.policies.page import compare
 from tests.lab.policies.workers import constant
 from tests.lab.policies.world import MakeCollector, Measured, SimulatedModel, World
 from tsctl.daemon.batching.policies.auto import Auto
+from tsctl.daemon.models.registering.spec import FIRST
 
 NEAR_ENOUGH = 0.95  # of the rate of the best size, with one worker …
 OF_SEVERAL = 0.8  # … and with several, over which clients are cut by other rules (policies/split.py)
@@ -135,9 +137,11 @@ def measure(case: Case) -> Result:
     if case.load:  # every size that keeps up has the rate of the arrivals: the best is the one that answers soonest
         most = max(rates.values())
         best = min((size for size in found if rates[size] > 0.97 * most), key=lambda size: found[size].percentile(99))
+        found[best] = case.run(constant(1, best), load, OPEN, best)  # beside the arrivals that `auto` met, all of them
+        rates[best] = found[best].throughput
     else:
         best = max(rates, key=lambda size: rates[size])
-    auto = case.run(Auto, load, OPEN if case.load else REQUESTS)
+    auto = case.run(partial(Auto, first=FIRST), load, OPEN if case.load else REQUESTS)
     return Result(
         case, auto.throughput, rates[best], best, rates[1], auto.percentile(99), found[best].percentile(99)
     )  # fmt: skip

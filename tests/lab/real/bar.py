@@ -20,7 +20,7 @@ from tests.lab.real.models import MODELS
 NAMES = ("minilm", "photographs", "pitch", "words", "speakers")
 SECTION = "real models"
 CLIENTS = (1, 8, 32, 128)
-LEARNING, MOST_LEARNING = 100, 20  # batches of several requests, and measurements in which they may come about
+LEARNING, MOST_LEARNING = 100, 180.0  # batches of several requests, and seconds in which they may come about
 SIZES = (1, 2, 4, 8, 16, 32)
 NEAR_ENOUGH, NEVER_BELOW = 0.90, 0.97  # of the best constant size, and of batches of one
 _TITLES = {
@@ -99,10 +99,11 @@ class Bench:
 
     def learn(self, clients: int) -> None:
         """Let `auto` learn: from single requests little, from many batches what they cost, in which it tries others."""
-        for _ in range(MOST_LEARNING if clients > 1 else 1):
+        end = time.monotonic() + (MOST_LEARNING if clients > 1 else 0.0)
+        while True:
             self.pace(clients)
             sizes = self._batching("auto")["sizes"]
-            if sum(count for size, count in sizes.items() if size != "1") >= LEARNING:
+            if sum(count for size, count in sizes.items() if size != "1") >= LEARNING or time.monotonic() > end:
                 break
 
     def cell(self, name: str, clients: int, rounds: int) -> Cell:
@@ -127,11 +128,15 @@ def _median(paces: Sequence[Pace]) -> Pace:
     return Pace(*(statistics.median(values) for values in zip(*paces, strict=True)))
 
 
-def markdown(cells: Sequence[Cell]) -> Iterator[str]:
-    """Yield the lines of the table."""
+def markdown(cells: Sequence[Cell], page: str = "") -> Iterator[str]:
+    """Yield the lines of the table; of models that were not measured now those that the page has."""
     heads = ("model, in flight", "`auto`: answers/s, CPU ms", "size", "best constant size", "answers/s, CPU ms")
     yield f"| {' | '.join((*heads, 'in ones', 'of the best, of ones'))} |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
+    measured = {cell.name for cell in cells}
+    for name, title in _TITLES.items():
+        if name not in measured:
+            yield from (line for line in page.splitlines() if line.startswith(f"| {title}, "))
     for cell in cells:
         ratios = f"{cell.auto.rate / cell.best.rate:.2f}, {cell.auto.rate / cell.ones.rate:.2f}"
         yield (
@@ -154,5 +159,5 @@ def measure(served: Served, names: Sequence[str], seconds: float, rounds: int, p
             print(*list(markdown(cells[-1:]))[2:], "" if cells[-1].passes else "missed", flush=True)
         bench.close()
     if page is not None:
-        insert(page, SECTION, "\n".join(markdown(cells)))
+        insert(page, SECTION, "\n".join(markdown(cells, page.read_text())))
     return sum(not cell.passes for cell in cells)
