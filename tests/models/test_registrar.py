@@ -7,7 +7,6 @@ import pytest
 
 from tests.kit.archives import write_files
 from tests.kit.daemon import StubDaemon
-from tests.kit.stub import StubEngine, StubWorker
 from tsctl.daemon.core.errors import (
     Stopping,
     WorkersFailed,
@@ -17,6 +16,7 @@ from tsctl.daemon.models.registrar import Registration, no_progress
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.settings import Overrides
 from tsctl.daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
+from tsctl.daemon.workers.stub import StubEngine, StubWorker
 
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback (most recent call last): …")
 

@@ -6,8 +6,8 @@ from typing import cast
 
 import pytest
 
-from tests.kit.clock import FakeClock
 from tests.kit.version import StubVersion
+from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.job import Flow, Job, Piece, Reply
 from tsctl.daemon.extensions.grpc import prediction as predictions
 from tsctl.daemon.extensions.grpc.codes import Code

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.clock import FakeClock
 from tsctl.daemon.api.metrics import selection_of
 from tsctl.daemon.config.config import resolve
+from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.extensions.torchserve_logs.logs import TorchServeLogs, access_line
 from tsctl.daemon.http.messages import Request
 

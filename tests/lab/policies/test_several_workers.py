@@ -8,9 +8,9 @@ import dataclasses
 
 import pytest
 
-from tests.kit.clock import FakeClock
 from tests.lab.policies.cores import Cores
 from tests.lab.policies.workers import NEAR_ENOUGH, Case, cases, measure
+from tsctl.daemon.core.clock import FakeClock
 
 SEEDS = (1, 2)
 REQUESTS = 1500
