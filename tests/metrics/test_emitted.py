@@ -4,9 +4,8 @@ import logging
 
 import pytest
 
-from tests.metrics.reading import registered, report, shown, types
+from tests.metrics.reading import registered, render, report, shown, types
 from tsctl.daemon.metrics.emitted import LONGEST_VALUE, MOST_SERIES
-from tsctl.daemon.metrics.exposition import render
 from tsctl.daemon.metrics.families import emitted
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.handlers import wire

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.metrics.reading import registered, report, types, values
+from tests.metrics.reading import registered, render, report, types, values
 from tests.metrics.test_metrics import run
 from tsctl.daemon.api import metrics as gauges
 from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.metrics import families
-from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, render, texts
+from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, texts
 from tsctl.daemon.metrics.families import emitted
 from tsctl.daemon.metrics.histogram import Histogram
 from tsctl.daemon.metrics.metrics import Metrics

@@ -6,19 +6,19 @@ from typing import Any, cast
 
 import pytest
 
-from tsctl import launch
+from tsctl import launch, starting
 from tsctl.daemon import paths
 
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(launch, "ROTATED_BYTES", 10)
+    monkeypatch.setattr(starting, "ROTATED_BYTES", 10)
     return paths.logs_dir(tmp_path) / "start.log"
 
 
 def start(state: Path, line: str) -> None:
     """Start a daemon that prints a line."""
-    descriptor = launch._open_log(state)
+    descriptor = starting._open_log(state)
     os.write(descriptor, line.encode())
     os.close(descriptor)
 
@@ -46,7 +46,7 @@ def test_so_many_are_kept_the_newest_first(tmp_path: Path, log: Path) -> None:
         start(tmp_path, f"a long line {number}")
 
     assert kept(log) == {"start.log": "a long line 19"} | {
-        f"start.log.{number}": f"a long line {19 - number}" for number in range(1, launch.KEPT_FILES + 1)
+        f"start.log.{number}": f"a long line {19 - number}" for number in range(1, starting.KEPT_FILES + 1)
     }
 
 

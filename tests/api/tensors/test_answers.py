@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tsctl.daemon.api.tensors.answers import parse_answer, write_answer
 from tsctl.daemon.api.tensors.elements import pack, size_of, unpack
 from tsctl.daemon.api.tensors.forms import InferAnswer, Tensor
-from tsctl.daemon.api.tensors.requests import parse_request
+from tsctl.daemon.api.tensors.requests import parse_steps
+from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.core.arena import Arena
 from tsctl.daemon.model_settings.declarations import DATATYPES
 
@@ -32,7 +33,7 @@ def test_any_bits_of_a_number_survive_as_bytes(datatype: str, bits: bytes) -> No
     assert parse_answer(body, length) == answer
     request = body.replace(b'"outputs"', b'"inputs"', 1)  # is as long, less one
     assert length is not None
-    assert parse_request(request, length - 1).inputs == [made]
+    assert finish(parse_steps(request, length - 1)).inputs == [made]
 
 
 @pytest.mark.parametrize("datatype", ["FP16", "BF16", "INT16", "UINT16", "INT8", "UINT8"])

@@ -1,7 +1,5 @@
 """Models are served by the running daemon if it fits, else by one of our own."""
 
-import fcntl
-import time
 from pathlib import Path
 
 import pytest
@@ -12,17 +10,15 @@ from tsctl.daemon.targets import ServeTarget
 from tsctl.errors import CliError
 from tsctl.options import address_of
 from tsctl.serving.place import (
-    STARTING,
     check_joinable,
     foreign_daemon,
     mended,
     own_arguments,
-    remove_leftovers,
     running_daemon,
 )
 
 STATUS = {"prefix": "/venv", "inferenceAddress": "http://127.0.0.1:8080"}
-STATE, SOCKET = Path("/state"), Path("/run/s.sock")
+SOCKET = Path("/run/s.sock")
 
 
 def test_no_daemon_is_none(tmp_path: Path) -> None:
@@ -69,10 +65,10 @@ def test_another_users_daemon_is_told_with_the_way_out(monkeypatch: pytest.Monke
     assert "XDG_RUNTIME_DIR" in foreign_daemon(SOCKET, None).hint
 
 
-def test_a_daemon_of_our_own_restores_and_loads_nothing() -> None:
-    arguments = own_arguments(STATE, SOCKET, None, [])
+def test_a_daemon_of_our_own_loads_nothing() -> None:
+    arguments = own_arguments(None, [])
 
-    assert arguments == ["--state-dir=/state", "--socket=/run/s.sock", "--grace=5", "--models="]
+    assert arguments == ["--models="]
 
 
 @pytest.mark.parametrize(
@@ -82,13 +78,13 @@ def test_a_daemon_of_our_own_restores_and_loads_nothing() -> None:
     ],
 )  # fmt: skip
 def test_a_daemon_of_our_own_listens_where_it_is_asked_to(host: str | None, port: int | None, address: str) -> None:
-    assert f"--inference-address={address}" in own_arguments(STATE, SOCKET, address_of(host, port), [])
+    assert f"--inference-address={address}" in own_arguments(address_of(host, port), [])
 
 
 def test_exactly_the_urls_that_were_named_are_allowed() -> None:
     target = ServeTarget(kind="url", url="https://host/m.mar")
 
-    assert r"--allowed-urls=https://host/m\.mar" in own_arguments(STATE, SOCKET, None, [target])
+    assert r"--allowed-urls=https://host/m\.mar" in own_arguments(None, [target])
 
 
 def test_a_port_in_use_is_told_with_another_one() -> None:
@@ -97,19 +93,3 @@ def test_a_port_in_use_is_told_with_another_one() -> None:
     assert error.hint == "choose another: `tsctl serve --port 8090 …`"
     again = mended(CliError("port 9000 on ::1 is in use by another program", "--inference-address"), "[::1]:9000")
     assert again.hint == "choose another: `tsctl serve --port 9001 …`"
-
-
-def test_the_leftovers_of_a_killed_command_go_and_those_in_use_stay(tmp_path: Path) -> None:
-    for name in ("tsctl-serve-killed", "tsctl-serve-locked", "tsctl-serve-running", "other"):
-        (tmp_path / name).mkdir()
-    for name in ("locked", "running"):
-        (tmp_path / f"tsctl-serve-{name}" / "lock").touch()
-    with (tmp_path / "tsctl-serve-running" / "lock").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-
-        remove_leftovers(tmp_path, time.time())
-        young = len(list(tmp_path.iterdir()))
-        remove_leftovers(tmp_path, time.time() + 2 * STARTING)
-
-        assert young == 4
-        assert {each.name for each in tmp_path.iterdir()} == {"tsctl-serve-running", "other"}
