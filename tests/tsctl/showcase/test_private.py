@@ -23,30 +23,26 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, 
     return calls
 
 
-def test_only_its_user_can_enter_the_folder(started: list[tuple[str, ...]]) -> None:
+def test_the_daemon_is_for_its_user_alone_listens_on_no_port_and_ends_with_the_demo(
+    started: list[tuple[str, ...]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("TSCTL_MANAGEMENT_TOKEN_FILE", "TS_CONFIG_FILE"):
+        monkeypatch.setenv(name, "/nowhere")
     with private_daemon() as daemon:
         assert stat.S_IMODE(daemon.folder.stat().st_mode) == 0o700
         assert daemon.socket.parent == daemon.folder
-
-
-def test_the_daemon_listens_on_no_port_and_ends_with_the_demo(started: list[tuple[str, ...]]) -> None:
-    with private_daemon():
-        pass
+        assert not any(name.startswith(private.FOREIGN) for name in os.environ), "settings of the user's own daemon"
 
     assert "--inference-address=none" in started[0]
     assert any(argument.startswith("--parent-fd=") for argument in started[0])
-
-
-@pytest.mark.usefixtures("started")
-def test_the_folder_is_removed_at_the_end(tmp_path: Path) -> None:
-    with private_daemon():
-        pass
-
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.usefixtures("started")
-def test_a_failure_keeps_the_logs_and_names_them(tmp_path: Path) -> None:
+def test_a_failure_keeps_the_logs_and_names_them_unless_it_has_a_remedy(tmp_path: Path) -> None:
+    with pytest.raises(CliError, match="no room"), private_daemon():
+        raise CliError("no room", "make room")
+    assert list(tmp_path.iterdir()) == []
     with pytest.raises(CliError) as raised, private_daemon():
         raise CliError("3 of 100 requests failed")
 
@@ -54,41 +50,19 @@ def test_a_failure_keeps_the_logs_and_names_them(tmp_path: Path) -> None:
     assert raised.value.hint == f"the logs are in `{folder}/state/logs`"
 
 
-@pytest.mark.usefixtures("started")
-def test_a_failure_with_a_remedy_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(CliError, match="no room"), private_daemon():
-        raise CliError("no room", "make room")
+@pytest.mark.parametrize(
+    ("folder", "why"), [("x" * 100, "the socket path has"), ("none", "cannot make a temporary folder")]
+)
+def test_a_folder_that_does_not_serve_is_named_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, why: str
+) -> None:
+    (tmp_path / ("x" * 100)).mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / folder))
 
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.usefixtures("started")
-def test_the_settings_of_the_users_own_daemon_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("TSCTL_MANAGEMENT_TOKEN_FILE", "TS_CONFIG_FILE"):
-        monkeypatch.setenv(name, "/nowhere")
-    with private_daemon():
-        left = {name for name in os.environ if name.startswith(private.FOREIGN)}
-
-    assert left == set()
-
-
-def test_a_path_too_long_for_a_socket_is_named_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    long = tmp_path / ("x" * 100)
-    long.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(long))
-
-    with pytest.raises(CliError, match="the socket path has") as raised, private_daemon():
+    with pytest.raises(CliError, match=why) as raised, private_daemon():
         pass
     assert "TMPDIR" in raised.value.hint
-    assert list(long.iterdir()) == []
-
-
-def test_a_folder_that_cannot_be_made_is_named_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
-
-    with pytest.raises(CliError, match="cannot make a temporary folder") as raised, private_daemon():
-        pass
-    assert "TMPDIR" in raised.value.hint
+    assert list((tmp_path / ("x" * 100)).iterdir()) == []
 
 
 @pytest.mark.parametrize(
