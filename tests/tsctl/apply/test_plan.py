@@ -68,16 +68,13 @@ def test_settings_and_workers_change_while_the_version_serves() -> None:
 def test_an_archive_that_was_rewritten_is_loaded_unless_the_served_one_is_pinned() -> None:
     now = replace(SERVED, outdated=REWRITTEN)
 
+    failed = replace(SERVED, outdated=FAILED)
+
+    assert steps_of(failed, SERVED) == [PlannedStep(StepKind.REGISTER, "m", "1.0", SERVED, failed)]
     assert steps_of(now, SERVED) == []  # `SERVED` pins what is served
     assert steps_of(now, replace(SERVED, sha256=None)) == [
         PlannedStep(StepKind.REGISTER, "m", "1.0", replace(SERVED, sha256=None), now)
     ]
-
-
-def test_a_version_that_has_failed_is_loaded_again() -> None:
-    now = replace(SERVED, outdated=FAILED)
-
-    assert steps_of(now, SERVED) == [PlannedStep(StepKind.REGISTER, "m", "1.0", SERVED, now)]
 
 
 def test_a_version_goes_after_another_one_is_ready_and_the_default() -> None:
@@ -183,10 +180,4 @@ def test_steps_lead_to_the_wanted_state_and_no_model_is_ever_without_a_version(n
     assert {name: each.default for name, each in served.state.items()} == {
         n: each.default for n, each in wanted.items()
     }
-    assert plan(served.state, wanted) == []
-
-
-@pytest.mark.slow
-@given(state=STATES)
-def test_the_state_of_now_takes_no_step(state: State) -> None:
-    assert plan(state, state) == []
+    assert plan(served.state, wanted) == plan(now, now) == []
