@@ -137,17 +137,9 @@ def prediction(name: str, version: str = "", **inputs: bytes) -> Any:
 
 
 @asynccontextmanager
-async def grpc_house(
-    root: Path,
-    tokens: tuple[str, ...] = (),
-    most: int = 100_000,
-    clients: Clients | None = None,
-    calls: int = CALLS,
-    take: Take | None = None,
-    proxies: TrustedProxies | None = None,
-) -> AsyncIterator[GrpcHouse]:
-    """Serve a daemon's parts over gRPC."""
-    made = GrpcHouse(root, tokens, most, clients, calls, take, proxies)
+async def grpc_house(root: Path, **parts: Any) -> AsyncIterator[GrpcHouse]:
+    """Serve a daemon's parts over gRPC; `parts` are those of GrpcHouse."""
+    made = GrpcHouse(root, **parts)
     (made.port,) = made.server.bind([("127.0.0.1", 0)])
     await made.server.begin()
     try:

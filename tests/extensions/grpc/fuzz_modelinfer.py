@@ -2,7 +2,7 @@
 
 from google.protobuf.message import DecodeError
 
-from tests.lab.fuzz.target import Target
+from tests.lab.fuzz.targets import Target
 from tsctl.daemon.api.tensors.forms import InferAnswer
 from tsctl.daemon.api.tensors.sizes import check_steps as check_bytes
 from tsctl.daemon.api.tensors.steps import finish

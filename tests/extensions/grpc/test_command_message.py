@@ -50,11 +50,3 @@ def test_the_daemon_reads_the_whole_message() -> None:
     assert bytes(found.inputs[1].data) == pack("BYTES", ["a", "éé"])
     assert found.inputs[0].parameters == {"kind": "b"}
     assert [(each.name, each.parameters) for each in found.outputs] == [("y", {"of": 300}), ("z", {})]
-
-
-def test_the_message_names_the_model_and_its_version() -> None:
-    kind = message_class("inference.ModelInferRequest")
-
-    named = kind.FromString(write_grpc_message(read(WHOLE), "flowers", "2.0"))
-
-    assert (named.model_name, named.model_version) == ("flowers", "2.0")

@@ -7,7 +7,7 @@ import logging
 from urllib.parse import quote_plus
 
 from tests.api.inference.reference import parts_of, unescaped
-from tests.lab.fuzz.target import Target
+from tests.lab.fuzz.targets import Target
 from tsctl.daemon.api.inference.forms import MOST_TYPE, parse_body
 from tsctl.daemon.api.inference.multipart import parse_options
 from tsctl.daemon.api.inference.urlencoded import MOST_NAME_BYTES, is_file

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.lab.fuzz.target import Target
+from tests.lab.fuzz.targets import Target
 from tsctl.daemon.batching.policies.table import POLICIES
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.errors import BadRequest, InvalidModel

@@ -6,7 +6,7 @@ The first byte says what the others are: an answer or a request in JSON, or one 
 import json
 from collections.abc import Iterator
 
-from tests.lab.fuzz.target import Target
+from tests.lab.fuzz.targets import Target
 from tsctl.daemon.api.tensors.answers import described_request, parse_answer, values_of, write_answer
 from tsctl.daemon.api.tensors.declared import check_request
 from tsctl.daemon.api.tensors.forms import InferRequest

@@ -231,18 +231,8 @@ def test_a_model_that_cannot_be_shared_is_loaded_by_each_worker(bench: TemplateT
     assert told.process is not None
     bench.make("base_handler")
     assert isinstance(bench.fork(bench.first), orders.Fork)  # and is not tried again at once
-
-
-def test_after_a_pause_it_is_tried_again(bench: TemplateTree) -> None:
-    bench.ready(bench.first)
-    bench.make("base_handler")
-    bench.fork(bench.first)
-    bench.report(bench.grown[0], orders.Unfit("for a test"))
-    bench.fork(bench.first)
-
     bench.clock.advance(PAUSE)
     bench.make("base_handler")
-
     assert isinstance(bench.fork(bench.first), orders.Grow)
 
 
