@@ -77,8 +77,6 @@ def main(arguments: Sequence[str], extensions: Sequence[Extension] = EXTENSIONS)
         from tsctl.daemon.http.bounds.trimming import return_memory
 
         return_memory()
-        for extension in extensions:
-            extension.prepare(config)
         import uvloop
 
         from tsctl.daemon.lifecycle.activation import take_passed

@@ -6,12 +6,13 @@ it needs before a process is started, and is installed in a daemon as a `Service
 module imports nothing of the daemon when it runs, since the command line reads the tables of extensions.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from tsctl.daemon.api.answered import AnsweredRequests
     from tsctl.daemon.api.inference.turns import Turns
     from tsctl.daemon.api.openapi import Operation
     from tsctl.daemon.batching.dispatcher import Dispatcher
@@ -20,16 +21,14 @@ if TYPE_CHECKING:
     from tsctl.daemon.core.arena import Take
     from tsctl.daemon.core.client import Clients
     from tsctl.daemon.core.clock import Clock
-    from tsctl.daemon.core.logs import OutputLog
+    from tsctl.daemon.core.logs import ModelLogs
     from tsctl.daemon.core.machine.gpu import Gpus
     from tsctl.daemon.events.events import Events, Level
     from tsctl.daemon.events.recurring import Recurring
     from tsctl.daemon.http.bounds.receiving import ReceiveBudget
     from tsctl.daemon.http.bounds.sending import SendBudget
-    from tsctl.daemon.http.messages import Request
     from tsctl.daemon.http.router import Route
     from tsctl.daemon.lifecycle.supervision import SupervisedServer
-    from tsctl.daemon.metrics.exposition import MetricFamily
     from tsctl.daemon.metrics.metrics import Metrics
     from tsctl.daemon.metrics.torchserve.selection import Selection
     from tsctl.daemon.model_settings.declarations import DeclaredTensor
@@ -64,12 +63,13 @@ class EventRow(NamedTuple):
 
 
 class MetricRow(NamedTuple):
-    """A metric that an extension adds."""
+    """A metric that an extension adds; if `asked`, only clients that ask for a metric by its name are shown it."""
 
     name: str
     kind: str  # `counter` or `gauge`
     help: str
     labels: tuple[str, ...] = ("model", "version")
+    asked: bool = False
 
 
 class FileKey(NamedTuple):
@@ -101,7 +101,8 @@ class Kernel:
     receiving: "ReceiveBudget"  # for bodies that arrive
     sending: "Callable[[], SendBudget]"  # makes a budget for answers that their clients have not taken
     take: "Take | None"  # returns a place in the arena; None for no arena
-    answered: "Callable[[Request, int, float], None]"  # notes a request that came by no HTTP: its status and seconds
+    requests: "AnsweredRequests"  # noted here: those that come by no HTTP, too; others may note them as well
+    logs: "ModelLogs"  # of the output of workers
     predictions: "Mapping[str, Route]"  # the core's routes of predictions, by the first segment of a path
     management: "Callable[[], Mapping[str, Route]]"  # the routes of managers, those of all extensions, too
     soon: Callable[[Callable[[], None]], None]  # makes a call on the event loop; from any thread
@@ -112,15 +113,15 @@ class Kernel:
 class Service:
     """A part of one daemon, of an extension or of the core; each member does nothing by default.
 
-        restore ─▶ begin ─▶ bind ─▶ the daemon listens ─▶ serve ─▶ servers begin ─▶ loaded
+        restore ─▶ begin ─▶ bind ─▶ the daemon listens ─▶ serve ─▶ servers begin
         told to stop ─▶ settle ─▶ no connection is accepted ─▶ leave ─▶ the last answers have left ─▶ close
 
-    Services are begun in order, and closed in the reverse one.
+    Services are begun in order, and closed in the reverse one. What happens to models, requests and output a service
+    learns from the part of the kernel that does it, to whose list it adds a call: `registrar.replacing.begun`,
+    `registrar.leaving`, `registry.forgetting`, `registrar.ledger.saved`, `requests.others`, `logs.copies`.
     """
 
-    servers: "Sequence[SupervisedServer]" = ()  # begun once the daemon listens, and again when they end
-    answered: "Callable[[Request, int, float], None] | None" = None  # with each request, its status and seconds
-    copy: "Callable[[str, str], OutputLog] | None" = None  # model, version → receiver of a copy of its workers' output
+    servers: "Sequence[SupervisedServer]" = ()  # at addresses of its own (`bind`); begun again when they end
     metrics: tuple[MetricRow, ...] = ()  # of its extension, from its installation on
     needs = ""  # as of its extension, from its installation on
     measures = False  # `keep` returns measurements, for whose changes alone the snapshot is not written
@@ -133,13 +134,8 @@ class Service:
         """Return the routes for managers as OpenAPI describes them: path → method → operation."""
         return {}
 
-    @property
-    def addresses(self) -> Sequence[str]:
-        """The addresses that the service has bound, as URLs."""
-        return ()
-
     def document(self) -> Mapping[str, Any]:
-        """Return the service's fields of `tsctl status`."""
+        """Return the service's fields of the daemon itself, in `tsctl status` and `/tsctl/live`."""
         return {}
 
     def describe(self, model: "ModelVersion") -> Mapping[str, Any]:
@@ -158,44 +154,23 @@ class Service:
         """Return the service's further fields of a version in `/tsctl/live`, from which `tsctl top` draws."""
         return {}
 
-    def overview(self) -> Mapping[str, Any]:
-        """Return the service's fields of `/tsctl/live` itself, beside those of its versions."""
-        return {}
-
     def settings(self, model: "ModelVersion") -> Mapping[str, Any]:
-        """Return settings that a version's workers have other than its own, to serve it elsewhere as `tune` does."""
+        """Return settings that a version's workers have other than its own: nobody but a trial chooses such ones."""
         return {}
 
     def samples(self) -> Samples:
         """Return for each of its extension's metrics the samples as they are now: the labels' values, and a number."""
         return ()
 
-    def named_families(self, names: "Collection[str]") -> "Iterable[MetricFamily]":
-        """Return metrics that are shown only to clients that ask for some of these names."""
-        return ()
-
     def dispatcher(self, settings: "ModelSettings") -> "type[Dispatcher] | None":
         """Return the dispatcher of a version with these settings; None for the core's, or that of a later service."""
         return None
-
-    def specify(self, settings: "ModelSettings", spec: "WorkerSpec") -> "WorkerSpec":
-        """Return the configuration of a version's workers in this daemon; raises BadRequest or InvalidModel."""
-        return spec
 
     def attach(self, model: "ModelVersion") -> None:
         """Note that a version was made, without workers and not registered, or was set what `needs` names.
 
         The `presence` of one that was just made may be replaced.
         """
-
-    def replacing(self, old: "ModelVersion", new: "ModelVersion") -> None:
-        """Note that a version begins to load, to take the place of another one."""
-
-    async def leaving(self, model: "ModelVersion", why: str) -> None:
-        """Let go of a version that is about to be unregistered, whatever it is reserved for."""
-
-    def forget(self, gone: Callable[[str], bool]) -> None:
-        """Forget models that are gone: those for whose names `gone` returns true."""
 
     def keep(self, *, last: bool) -> Mapping[str, Any] | None:
         """Return what the snapshot holds for `restore`; what changes all the time only if it is the `last` one."""
@@ -207,14 +182,15 @@ class Service:
     def begin(self) -> None:
         """Begin, before the daemon listens."""
 
-    def bind(self, *, alone: bool) -> None:
-        """Bind the service's own addresses, `alone` unless the daemon replaces another one; raises StartError."""
+    def bind(self, *, alone: bool) -> Sequence[str]:
+        """Bind the addresses of `servers`, `alone` unless the daemon replaces another one; raises StartError.
+
+        Returns the addresses as URLs. After `begin`, since a daemon that takes over may wait long between the two.
+        """
+        return ()
 
     def serve(self) -> None:
         """Go on: the daemon listens."""
-
-    def loaded(self) -> None:
-        """Go on: what is served from the start is loaded, or has failed."""
 
     async def settle(self, *, replaced: bool) -> None:
         """Bring to an end what must not be cut off: the daemon will stop, or another one has replaced it."""
@@ -289,26 +265,26 @@ class Extension:
     ) -> Sequence[str]:
         """Complete the configuration, and return notes for the operator; raises StartError.
 
-        More `values` may be added, which become attributes of `Config`; `places` says where each setting was said.
+        More `values` may be added, which become attributes of `Config`; `worker_variables` among them are those of the
+        environment of all workers, where one that is set by hand stays. `places` says where each setting was said.
         """
         return ()
 
     def prepare(self, config: "Config") -> None:
-        """Prepare the process, before it has threads."""
+        """Prepare the process, and check what the configuration asks of the machine; raises StartError.
 
-    def check(self, config: "Config") -> None:
-        """Check what the configuration asks of the machine, before any process is started; raises StartError."""
+        It has no threads yet, nor children but the first template.
+        """
 
     def clients(self, config: "Config", clock: "Clock", events: "Events") -> "Clients | None":
         """Return the clients that it knows; None if the configuration names none; raises StartError."""
         return None
 
-    def environment(self, config: "Config") -> Mapping[str, str]:
-        """Return variables of the environment of all workers; one that is set by hand stays."""
-        return {}
-
     def specify(self, settings: "ModelSettings", spec: "WorkerSpec") -> "WorkerSpec":
-        """Return the configuration of a version's workers, with or without a daemon; raises InvalidModel."""
+        """Return the configuration of a version's workers, with or without a daemon; raises InvalidModel.
+
+        A service completes that of its daemon's workers: `registrar.factory.specified`.
+        """
         return spec
 
     def describe(self, model: "ModelVersion", config: "Config") -> Mapping[str, Any]:

@@ -58,6 +58,11 @@ DEFAULT_OPTIMIZATIONS: dict[tuple[str, str], tuple[str, ...]] = {
 DEFAULT_ON_GPU = (GRAPH,)  # of a handler that has defaults
 
 
+def usual_optimizations(handler: str) -> tuple[str, ...]:
+    """Return the default optimisations of a handler, as in the manifest."""
+    return DEFAULT_OPTIMIZATIONS.get(BUILT_IN.get(handler, ("", "")), ())
+
+
 def parse_optimizations(value: object) -> tuple[str, ...]:
     """Parse `optimize:`: a list of names, or comma-separated text.
 

@@ -39,8 +39,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.extensions": (
         "daemon", "handlers.envelopes", "handlers.names", "handlers.optimize.compiler",
         "handlers.optimize.checks.archive", "handlers.optimize.checks.processor", "handlers.orders",
-        "handlers.own_process", "handlers.ray.messages", "handlers.tensor_heads", "handlers.texts.near",
-        "handlers.wire",
+        "handlers.own_process", "handlers.ray.messages", "handlers.requests.preparation", "handlers.sdk.errors",
+        "handlers.tensor_heads", "handlers.texts.near", "handlers.wire",
     ),
     "daemon.http": ("daemon.http", "daemon.server.extensions", "handlers.texts.near"),
     "daemon.lifecycle": (
@@ -140,9 +140,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.core.machine.cgroups", "daemon.paths", "daemon.workers.cores",
     ),
     "tsctl.loadgen": ("tsctl.loadgen",),
-    "tsctl.python": ("tsctl.python", "tsctl.logs.lines", "daemon.paths", "daemon.targets"),
+    "tsctl.private_daemon": ("tsctl.starting", "daemon.paths"),
+    "tsctl.python": (
+        "tsctl.python", "tsctl.logs.lines", "tsctl.private_daemon", "tsctl.starting", "daemon.paths", "daemon.targets",
+    ),
     "tsctl.service": ("tsctl", "daemon.config", "daemon.core.errors", "daemon.tables"),
     "tsctl.showcase.served": ("tsctl.showcase.served",),
+    "tsctl.starting": ("daemon.paths",),
     "tsctl.templates": ("tsctl.templates",),
 }  # fmt: skip
 # Programs of their own: the rest of their room may start them, and not import them.

@@ -13,6 +13,8 @@ class AnsweredRequests:
 
     Args:
         lines: None to write none.
+
+    Attributes:
         others: called with each request, too: those of extensions.
     """
 
@@ -20,13 +22,12 @@ class AnsweredRequests:
         self,
         metrics: Metrics,
         recurring: Recurring,
-        lines: AccessLog | None,
-        others: tuple[Callable[[Request, int, float], None], ...] = (),
+        lines: AccessLog | None = None,
     ) -> None:
         self._metrics = metrics
         self._recurring = recurring
         self._lines = lines
-        self._others = others
+        self.others: list[Callable[[Request, int, float], None]] = []
 
     def note(self, request: Request, status: int, seconds: float) -> None:
         """Note a request; `seconds` is the time from its receipt to its answer."""
@@ -38,5 +39,5 @@ class AnsweredRequests:
             self._recurring.note("limit", text, request=request.id)
         if self._lines is not None:
             self._lines.note(request, status, seconds)
-        for note in self._others:
+        for note in self.others:
             note(request, status, seconds)

@@ -153,15 +153,13 @@ def metrics_routes(
     host: HostMonitor,
     gpus: Gpus,
     selection: Selection | None = None,
-    further: Callable[[], Iterable[MetricFamily]] = tuple,
-    named: Callable[[Collection[str]], Iterable[MetricFamily]] = lambda names: (),
+    further: Callable[[Collection[str]], Iterable[MetricFamily]] = lambda names: (),
 ) -> dict[str, Route]:
     """Return the route.
 
     Args:
         selection: the operator's choice of TorchServe's metrics, by default all.
-        further: returns the families of extensions.
-        named: returns those that are shown only where a client asks for some of these names.
+        further: returns the families of extensions, for a client that asks for these names.
     """
     chosen = selection or Selection()
 
@@ -178,8 +176,7 @@ def metrics_routes(
             load_times(registry),
             version_gauges(registry),
             processes(registry),
-            further(),
-            named(names) if names else (),
+            further(names),
             families.machine(host.read() if chosen.machine else {}),
             families.gpus(found),
             families.ours(metrics),

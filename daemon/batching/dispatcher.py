@@ -11,7 +11,7 @@ A job whose worker died returns to the head of the queue once, and then runs alo
 workers, no other job is lost with it. The same holds for the jobs of a batch of several that exceeded
 the response timeout. Jobs of a batch that the worker had not started are requeued unchanged.
 
-A job that has no time left is answered then, by a timer if need be, waiting or running (see expiry.py).
+A job that has no time left is answered then, by a timer if need be, waiting or running (`Expiry` of queue.py).
 
 A job that is kept apart runs alone as well, at a worker that runs nothing else. No batch is sent ahead behind such a
 job. Which jobs these are, subclasses decide; they override what is named at the end of the class.
@@ -25,15 +25,13 @@ from typing import ClassVar
 
 import msgspec
 
-from tsctl.daemon.batching.expiry import Expiry
 from tsctl.daemon.batching.observer import RETURNED, UNHEARD, BatchObserver, BatchWatcher
 from tsctl.daemon.batching.policies.collector import Collector, Facts, Send, may_send_ahead
-from tsctl.daemon.batching.queue import Queue
+from tsctl.daemon.batching.queue import Expiry, Queue
 from tsctl.daemon.batching.traffic.traffic import BatchLog, Traffic
 from tsctl.daemon.core.clock import Clock, Timer
-from tsctl.daemon.core.endings import Ending
 from tsctl.daemon.core.errors import CutOff, DaemonError, WorkerDied, WorkerKilled
-from tsctl.daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply, error_reply
+from tsctl.daemon.core.job import Batch, Ending, Fate, Job, JobPhase, Outcome, Reply, error_reply
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.workers.engine import FreeWorkers, Worker
 

@@ -82,7 +82,7 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
     declared = values["metrics_config"]
     metrics_file = None if declared is None else read_metrics_file(declared, places["metrics_config"])
     token = values["token_file"] is not None or bool(environment.get("TSCTL_TOKEN"))
-    notes = file.notes
+    notes, values["worker_variables"] = file.notes, {}
     for extension in EXTENSIONS:
         named, said = extension.read_keys(file.keys_of(extension), values, token=token)
         values |= named

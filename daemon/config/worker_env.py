@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from tsctl.daemon import paths
 from tsctl.daemon.config.config import Config
-from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.tables import SETTINGS
 
 # How often a thread of libgomp looks for work before it sleeps. libgomp's own 300 000 are 15 ms of a core that another
@@ -30,8 +29,7 @@ def model_environment(environment: Mapping[str, str], config: Config) -> dict[st
     chosen = [row for row in SETTINGS if row.worker and config.origins[row.name] != "default"]
     # Values set by hand stay: several daemons may share compiled models.
     kept.setdefault("TORCHINDUCTOR_CACHE_DIR", str(paths.compiled_dir(config.state_dir)))
-    for extension in EXTENSIONS:
-        kept = {**extension.environment(config), **kept}
+    kept = {**config.worker_variables, **kept}
     if not any(name in kept for name in _SPINS_CHOSEN):
         kept |= _SPINS
     return kept | {row.worker: _text(getattr(config, row.name)) for row in chosen}

@@ -332,7 +332,7 @@ class ModelLogs:
         plain: bool = False,
         as_json: bool = False,
     ) -> None:
-        self.copies: Sequence[Callable[[str, str], OutputLog]] = ()
+        self.copies: list[Callable[[str, str], OutputLog]] = []
         self._file_of = file_of
         self._foreground = foreground
         self._plain = plain

@@ -86,7 +86,6 @@ class Emitted:
 
     @property
     def series(self) -> list[Series]:
-        """The series to be shown."""
         return [each for each in self._known.values() if self._kinds.get(each.name, each.kind) == each.kind]
 
     @property

@@ -120,7 +120,6 @@ class Exemplars:
         self._kept[outcome, bisect_left(SECONDS, example.seconds)] = example
 
     def of(self, outcome: str) -> dict[int, LatencyExample]:
-        """Return the examples of an outcome by the index of their bucket."""
         return {index: example for (other, index), example in self._kept.items() if other == outcome}
 
 
@@ -132,7 +131,7 @@ class Counts(NamedTuple):
 
     Attributes:
         requests: answers.
-        errors: those that count against the version (core/endings.py).
+        errors: those that count against the version (core/job.py).
         latencies: answered requests that count, by their time, in buckets of `FINE`.
         aside: answers that count neither way, less the jobs that count though nobody waited for their answers.
     """
@@ -154,7 +153,7 @@ class Recent:
 
     Attributes:
         seconds: the time that the counts cover.
-        requests, errors: answers, and how many requests count against the version (core/endings.py).
+        requests, errors: answers, and how many requests count against the version (core/job.py).
         p50, p99: seconds from complete receipt to the answer, within 10 %; None if a worker answered none that counts.
     """
 

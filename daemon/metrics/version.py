@@ -3,9 +3,8 @@
 from collections import Counter
 from typing import Any, Protocol
 
-from tsctl.daemon.core.endings import WHOSE, Ending, counts, ending_of_refusal, ending_of_status
 from tsctl.daemon.core.errors import DaemonError
-from tsctl.daemon.core.job import Batch, Fate, Job, Outcome
+from tsctl.daemon.core.job import WHOSE, Batch, Ending, Fate, Job, Outcome, counts, ending_of_refusal, ending_of_status
 from tsctl.daemon.metrics.emitted import Emitted
 from tsctl.daemon.metrics.histogram import BATCH_SIZES, FINE, SECONDS, Counts, Exemplars, Histogram, Recent, Window
 from tsctl.handlers.wire import Isolation
@@ -86,7 +85,7 @@ class VersionMetrics:
         expirations: expired requests, by where they were: "queue" or "worker".
         given_up: those of them whose client had chosen the deadline.
         codes: answers by status, also to requests that were refused or expired.
-        excused: those of 500 and more that do not count against the version (core/endings.py), by whose doing.
+        excused: those of 500 and more that do not count against the version (core/job.py), by whose doing.
         afterwards: jobs that a worker has ended with after their clients had given up or left, by verdict.
         refusals: requests that were refused before they were run, by reason.
         retried: how often a request returned to the queue after its worker had begun and not answered it.

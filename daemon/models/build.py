@@ -76,7 +76,7 @@ class ModelFactory:
         self._logs = logs
         self._recurring = recurring
         self.dispatchers: Sequence[tuple[str, Callable[[ModelSettings], type[Dispatcher] | None]]] = ()
-        self.specified: Sequence[tuple[str, Callable[[ModelSettings, WorkerSpec], WorkerSpec]]] = ()
+        self.specified: list[tuple[str, Callable[[ModelSettings, WorkerSpec], WorkerSpec]]] = []
         self.attached: Sequence[tuple[str, Callable[[ModelVersion], None]]] = ()
         self.parameter_headers: Mapping[str, ParameterHeader] = {}
         self._placement = Placement(names=gpus)

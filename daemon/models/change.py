@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.models.admission import stopping_error
 from tsctl.daemon.models.replace import check_unclaimed
 from tsctl.daemon.models.settings import check
 from tsctl.daemon.models.version import ModelVersion
@@ -24,6 +25,20 @@ def check_files(model: ModelVersion) -> None:
     """Raise BadRequest if the model's files are gone."""
     if model.lost:
         raise BadRequest(f"The files of {model.name}/{model.version} are gone; register it again.")
+
+
+def check_changeable(model: ModelVersion) -> None:
+    """Check that an operator may load, unload or scale a version.
+
+    Raises:
+        BadRequest: the version's files are gone.
+        BeingReplaced: a replacement is loading, and the change would be lost.
+        Stopping: the version is being stopped.
+    """
+    check_unclaimed(model)
+    if model.stopping:
+        raise stopping_error(model)
+    check_files(model)
 
 
 def change_settings(model: ModelVersion, asked: Mapping[str, Any]) -> None:
@@ -47,5 +62,5 @@ def change_settings(model: ModelVersion, asked: Mapping[str, Any]) -> None:
             " export it with a dynamic first dimension."
         )
     model.request = replace(model.request, overrides=model.request.overrides.changed(asked, "set"))
-    model.change(model.settings.changed(asked, "set"))
     model.reports.add("settings-changed", f"set {', '.join(f'{name} {value}' for name, value in asked.items())}")
+    model.change(model.settings.changed(asked, "set"))

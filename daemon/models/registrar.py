@@ -21,7 +21,7 @@ from functools import partial
 from tsctl.daemon import paths
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.clock import Clock
-from tsctl.daemon.core.errors import CleaningTimedOut, Conflict, DaemonError, NotFailed, NotRemembered, Stopping
+from tsctl.daemon.core.errors import CleaningTimedOut, Conflict, DaemonError, NotFailed, NotRemembered
 from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.events.recurring import Recurring
@@ -32,15 +32,15 @@ from tsctl.daemon.models.archives.opening import Progress as Progress
 from tsctl.daemon.models.archives.sources.parts import recover
 from tsctl.daemon.models.archives.unpack import Limits
 from tsctl.daemon.models.build import ArchiveTexts, ModelFactory
-from tsctl.daemon.models.change import check_files
+from tsctl.daemon.models.change import check_changeable, check_files
 from tsctl.daemon.models.persistence.ledger import Gate, Ledger
 from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
 from tsctl.daemon.models.presence import all_ready
 from tsctl.daemon.models.registering.ownership import OwnerWatch, check_name, check_owner
-from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.registry import LiveVersions, Registry
 from tsctl.daemon.models.replace import Replacing, before_replacement, check_unclaimed, keep
 from tsctl.daemon.models.request import Registration as Registration  # re-exported for callers
-from tsctl.daemon.models.retirement import LiveVersions, Retiring
+from tsctl.daemon.models.retirement import Retiring
 from tsctl.daemon.models.routing.changes import RouteChanges
 from tsctl.daemon.models.settings import check_workers
 from tsctl.daemon.models.version import ModelVersion
@@ -109,7 +109,7 @@ class Registrar:
         self.ledger = Ledger(registry, memory, self.directories, unused)
         self.retiring = Retiring(clock, logs, self.directories, self.live)
         self.routes = RouteChanges(registry, self.ledger, self.events)
-        self.leaving: Sequence[Callable[[ModelVersion, str], Awaitable[None]]] = ()
+        self.leaving: list[Callable[[ModelVersion, str], Awaitable[None]]] = []
         self.replacing = Replacing(registry, self.live, self.retiring, self.ledger, self.gate)
         self.owners = OwnerWatch(self.unregister_all)
 
@@ -182,7 +182,9 @@ class Registrar:
 
     async def begin(self, model: ModelVersion) -> None:
         """Start the workers of a version that was added, in place of a failed one if there was one."""
-        await self.retiring.retire_replaced(model)
+        if model.replaces is not None:
+            replaced, model.replaces = model.replaces, None
+            await self.retiring.retire(replaced, grace=0.0)
         model.reports.add("registered", f"registered from {model.source.url}")
         model.start()
 
@@ -230,10 +232,7 @@ class Registrar:
             WorkersFailed: a worker could not load the model; the others go on serving.
         """
         check_workers(most)
-        check_unclaimed(model)
-        if model.stopping:
-            raise Stopping(f'Model "{model.name}" version {model.version} is being stopped.')
-        check_files(model)
+        check_changeable(model)
         model.scale(least, most)
         wanted = model.pool.wanted
         overrides = model.request.overrides.changed({"workers": least}, "scale").changed({"max_workers": most})
@@ -242,6 +241,34 @@ class Registrar:
         await self.ledger.remember(model)
         if synchronous:
             await all_ready(model, wanted, progress)
+
+    async def load(self, model: ModelVersion, *, synchronous: bool, progress: Progress) -> None:
+        """Load a version with its workers, at least one; a loaded one stays as it is. Raises as `scale`."""
+        check_changeable(model)
+        model.request = replace(model.request, held=False)
+        if not model.presence.most:
+            workers = max(1, model.settings.workers)
+            overrides = model.request.overrides.changed({"workers": workers, "max_workers": workers}, "scale")
+            model.request = replace(model.request, overrides=overrides)
+            model.scale(workers, max(workers, model.settings.max_workers))
+        elif not model.pool.ready:
+            model.presence.resume("loaded by an operator")
+        model.reports.add("loading", "loaded by an operator")
+        await self.ledger.remember(model)
+        if synchronous:
+            await all_ready(model, model.pool.wanted, progress)
+
+    async def unload(self, model: ModelVersion) -> None:
+        """Unload a version; it stays registered, keeps its number of workers, and no request loads it.
+
+        Its running requests finish, and those that wait are refused. Raises as `scale`.
+        """
+        check_changeable(model)
+        model.request = replace(model.request, held=True)
+        if not model.presence.ended:
+            model.presence.end("unloaded by an operator")
+            model.reports.add("unloaded", "unloaded by an operator")
+        await self.ledger.remember(model)
 
     async def retry(self, model: ModelVersion, *, synchronous: bool, progress: Progress) -> None:
         """Start the workers of a failed or crashing version again, with a clean record.

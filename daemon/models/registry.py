@@ -1,11 +1,11 @@
-"""The registry: the registered models by name, and their versions, one of which is the default.
+"""The registry: the registered models by name, and their versions, one of which is the default; and all that live.
 
 A service may reserve a model: then it alone changes which versions answer, and all that it changes until it lets go is
 one change for `tsctl rollback` (persistence/snapshot_file.py).
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,8 +16,10 @@ from tsctl.daemon.core.errors import (
     DefaultVersionKept,
     ModelNotFound,
     NoReadyWorker,
+    Stopping,
     VersionNotFound,
 )
+from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.routing.routes import Routes
 from tsctl.daemon.models.version import ModelVersion
@@ -28,11 +30,11 @@ class Reservation(NamedTuple):
 
     Attributes:
         versions: those that must stay registered.
-        refusal: the error of a command that would interfere; its text names the remedy.
+        refusal: makes the error of a command that would interfere; its text names the remedy.
     """
 
     versions: tuple[str, ...]
-    refusal: DaemonError
+    refusal: Callable[[], DaemonError]
 
 
 @dataclass(slots=True)
@@ -58,7 +60,7 @@ class Registry:
         self.routes = Routes() if routes is None else routes
         self.reservations: dict[str, Reservation] = {}
         self.listeners: list[Callable[[], None]] = []
-        self.forgetting: Sequence[Callable[[Callable[[str], bool]], None]] = ()
+        self.forgetting: list[Callable[[Callable[[str], bool]], None]] = []
         self._names: dict[str, _Versions] = {}
         self._expected: Counter[str | None] = Counter()  # None: of an archive whose name is not known yet
         self._failed: dict[str, str] = {}
@@ -135,7 +137,7 @@ class Registry:
         """
         found = self.reservations.get(name)
         if found is not None and (not version or version in found.versions):
-            raise found.refusal.with_traceback(None)  # it is raised again and again
+            raise found.refusal()
 
     def holds(self, name: str, version: str) -> bool:
         """Return whether this version of the model is registered."""
@@ -234,3 +236,57 @@ class Registry:
         if version not in self._names[name].models:
             raise VersionNotFound(name, version, f"Model version {version} does not exist for model {name}")
         self._names[name].default = version
+
+
+class LiveVersions:
+    """The versions that have, or may have, workers: they come and go here; `metrics` shows the registered ones.
+
+    Attributes:
+        loading: models that are not in the registry yet → the versions that they replace.
+        leaving: the versions that are being retired, in the order of their retirement.
+        stopping: the daemon is being stopped, and adds no version.
+    """
+
+    def __init__(self, registry: Registry, metrics: Metrics) -> None:
+        self.loading: dict[ModelVersion, ModelVersion] = {}
+        self.leaving: dict[ModelVersion, None] = {}
+        self.stopping = False
+        self._registry = registry
+        self.metrics = metrics
+
+    def __iter__(self) -> Iterator[ModelVersion]:
+        """Return an iterator over all of them, each once; they may change meanwhile."""
+        return iter(dict.fromkeys((*self._registry, *self.loading, *self.leaving)))
+
+    def check_going_on(self) -> None:
+        """Raise Stopping if the daemon is being stopped."""
+        if self.stopping:
+            raise Stopping("The daemon is being stopped.")
+
+    def add(self, model: ModelVersion) -> None:
+        """Put a model into the registry: requests and metrics find it from now on.
+
+        Raises:
+            Stopping: the daemon is being stopped.
+            Conflict: the version is registered, and has not failed.
+        """
+        self.check_going_on()
+        model.replaces = self._registry.add(model)
+        self.metrics.add(model.metrics)
+
+    def switch(self, new: ModelVersion) -> None:
+        """Put a loaded model into the place of the version that it replaces.
+
+        Raises:
+            VersionNotFound: the old version is no longer registered.
+        """
+        old = self.loading[new]
+        self._registry.replace(old, new)
+        del self.loading[new]
+        self.metrics.replace(old.metrics, new.metrics)
+        new.replaces, new.took_over = old, True
+
+    def gone(self, model: ModelVersion) -> None:
+        """Note that a version is retired."""
+        del self.leaving[model]
+        self.metrics.remove(model.metrics)

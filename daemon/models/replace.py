@@ -14,7 +14,7 @@ version stays the default.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
@@ -22,10 +22,10 @@ from tsctl.daemon.core.errors import BeingReplaced, Conflict, DaemonError
 from tsctl.daemon.models.archives.opening import Progress
 from tsctl.daemon.models.persistence.ledger import Gate, Ledger
 from tsctl.daemon.models.presence import all_ready
-from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.registry import LiveVersions, Registry
 from tsctl.daemon.models.replacement import Replacement
 from tsctl.daemon.models.request import Registration
-from tsctl.daemon.models.retirement import LiveVersions, Retiring
+from tsctl.daemon.models.retirement import Retiring
 from tsctl.daemon.models.settings import Overrides, SettingsBefore
 from tsctl.daemon.models.version import ModelVersion
 
@@ -81,7 +81,7 @@ class Replacing:
     """
 
     def __init__(self, registry: Registry, live: LiveVersions, retiring: Retiring, ledger: Ledger, gate: Gate) -> None:
-        self.begun: Sequence[Callable[[ModelVersion, ModelVersion], None]] = ()
+        self.begun: list[Callable[[ModelVersion, ModelVersion], None]] = []
         self._registry = registry
         self._live = live
         self._retiring = retiring

@@ -60,7 +60,7 @@ class Assembly:
         config, loop, started = self.config, asyncio.get_running_loop(), time.time()
         files = raise_file_limit()  # before any process is started, which inherits the limit
         for extension in self.extensions:
-            extension.check(config)
+            extension.prepare(config)
         clock = LoopClock(loop)
         observation = Observation(paths.events_file(config.state_dir), clock, loop)
         bounds = Bounds(config.max_receiving_bytes, config.max_sending_bytes, clock, observation.recurring)
@@ -69,35 +69,29 @@ class Assembly:
         models = Models(config, clock, observation, bounds.arena, template, gpus.names, foreground=self.foreground)
         known = [each.clients(config, clock, observation.events) for each in self.extensions]
         clients = next((each for each in known if each is not None), None)  # of the first that knows any
+        as_json = config.log_format == "json"
+        access_log = AccessLog(paths.access_log(config.state_dir), clock, foreground=self.foreground, as_json=as_json)
+        lines = access_log if config.access_log else None
+        requests = AnsweredRequests(observation.metrics, observation.recurring, lines)
         kernel = kernel_of(
             config, tokens, clients, clock, observation, bounds, gpus, models,
             lambda: startup.done and not self.shutdown.wanted.is_set() and observation.supervision.serving,
-            lambda *call: answered(*call), lambda: tables.managers,
+            requests, lambda: tables.managers,
         )  # fmt: skip
         extended = [*installed(self.extensions, kernel).values()]
-        models.logs.copies = [each.copy for each in extended if each.copy is not None]
         startup = self.boot.plan(config, models.registry, models.registrar)
-        as_json = config.log_format == "json"
-        access_log = AccessLog(paths.access_log(config.state_dir), clock, foreground=self.foreground, as_json=as_json)
-        answered = AnsweredRequests(
-            observation.metrics, observation.recurring, access_log if config.access_log else None,
-            tuple(each.answered for each in extended if each.answered is not None),
-        ).note  # fmt: skip
         urls = urls_of(place.bound)
 
         def status() -> dict[str, Any]:
             document = status_document(config, urls, models.registry, started, Fields(extended).listed)
             document["gpus"] = gpus.document
-            document |= observation.supervision.document
-            for each in extended:
-                document |= each.document()
-            return document
+            return document | observation.supervision.document | Fields(extended).own()
 
         upgrade = upgrade_of(models, self.launch, self.boot, place, lambda: startup.done, lambda: listening.at_sockets)
         events = EventsRoute(observation.events, clock)
         tables = tables_of(kernel, extended, events.routes, upgrade, status, started)
         held = HeldRequests(models.registry, clock, config.queue_jobs, config.queue_bytes)
-        listening = listeners_of(place, tables, kernel, bounds, answered, held.take, files, tls)
+        listening = listeners_of(place, tables, kernel, bounds, requests.note, held.take, files, tls)
         printed = PrintedLog(clock)
         services = [
             *extended,

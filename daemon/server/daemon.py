@@ -101,8 +101,8 @@ class Daemon:
             watch_parent(self._launch.parent, self._shutdown.parent_gone)
         try:
             await self._boot.prepare(service, self._shutdown.wanted)
-            for each in parts.services:
-                each.bind(alone=isinstance(self._boot, ColdStart))
+            alone = isinstance(self._boot, ColdStart)
+            bound = [address for each in parts.services for address in each.bind(alone=alone)]
         except BaseException:
             await service.registrar.stop(0.0)
             engine.close()
@@ -121,8 +121,7 @@ class Daemon:
             await supervision.begin(each.servers)
         loading = asyncio.get_running_loop().create_task(_load(parts))
         urls = parts.urls
-        where = [urls.inference, urls.management, urls.metrics, str(config.socket)]
-        where += [address for each in parts.services for address in each.addresses]
+        where = [urls.inference, urls.management, urls.metrics, str(config.socket), *bound]
         addresses = ", ".join(dict.fromkeys(filter(None, where)))
         parts.kernel.events.add("started", f"listening on {addresses}, pid {os.getpid()}, tsctl {tsctl_version()}")
         ready(parts.status() | {"notes": [*parts.notes, *service.registrar.ledger.memory.notes]})
@@ -179,5 +178,3 @@ async def _load(parts: Parts) -> None:
     except Exception as error:  # noqa: BLE001 - a bug, then: each failed load was reported already
         told = {"message": "loading what is served from the start broke off", "exception": error}
         asyncio.get_running_loop().call_exception_handler(told)
-    for each in parts.services:
-        each.loaded()

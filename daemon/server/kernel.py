@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from tsctl.daemon.api.answered import AnsweredRequests
 from tsctl.daemon.api.inference.routes import inference_routes
 from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.api.metrics import selection_of
@@ -13,10 +14,8 @@ from tsctl.daemon.core.client import Clients
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.machine.gpu import Gpus
 from tsctl.daemon.extension import Extension, Kernel, Service
-from tsctl.daemon.http.messages import Request
 from tsctl.daemon.http.router import Route
 from tsctl.daemon.models.registrar import Registrar
-from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import answering
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.server.bounds import Bounds
@@ -55,7 +54,7 @@ def kernel_of(
     gpus: Gpus,
     models: Models,
     serves: Callable[[], bool],
-    answered: Callable[[Request, int, float], None],
+    requests: AnsweredRequests,
     management: Callable[[], Mapping[str, Route]],
 ) -> Kernel:
     """Return the kernel.
@@ -63,7 +62,7 @@ def kernel_of(
     Args:
         serves: returns whether every model to be served from the start is registered or has failed, and the daemon is
             not stopping.
-        clients, answered, management: as in `Kernel`.
+        clients, requests, management: as in `Kernel`.
     """
     registry, turns = models.registry, Turns(clock.now)
     ready = serves if config.ready_when_full else while_there_is_room(serves, partial(answering, registry))
@@ -71,7 +70,7 @@ def kernel_of(
         config, tokens, clients, clock,
         observation.events, observation.recurring, observation.metrics, selection_of(config),
         gpus, registry, models.registrar, ready, turns, bounds.receiving, bounds.send_budget,
-        bounds.take, answered, inference_routes(registry, ready, turns), management, observation.soon,
+        bounds.take, requests, models.logs, inference_routes(registry, ready, turns), management, observation.soon,
         models.engine.spare, models.engine.templates,
     )  # fmt: skip
 
@@ -86,22 +85,18 @@ def installed(extensions: Sequence[Extension], kernel: Kernel) -> dict[str, Serv
     for each in extensions:
         if each.name in services:
             services[each.name].metrics, services[each.name].needs = each.metrics, each.needs
-    connect(kernel.registry, kernel.registrar, services)
+    connect(kernel.registrar, services)
     return services
 
 
-def connect(registry: Registry, registrar: Registrar, services: Mapping[str, Service]) -> None:
-    """Let the registry, and what makes, replaces and keeps versions, call these services, as far as they want it."""
+def connect(registrar: Registrar, services: Mapping[str, Service]) -> None:
+    """Let what makes and keeps versions call these services, as far as they want it."""
     registrar.ledger.parts.services = {
         name: each for name, each in services.items() if type(each).keep is not Service.keep
     }
     factory = registrar.factory
     factory.dispatchers = [(each.__self__.needs, each) for each in _those_with("dispatcher", services)]
-    factory.specified = [(each.__self__.needs, each) for each in _those_with("specify", services)]
     factory.attached = [(each.__self__.needs, each) for each in _those_with("attach", services)]
-    registrar.replacing.begun = _those_with("replacing", services)
-    registrar.leaving = _those_with("leaving", services)
-    registry.forgetting = _those_with("forget", services)
 
 
 def _those_with(name: str, services: Mapping[str, Service]) -> list[Any]:

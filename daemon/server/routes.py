@@ -64,24 +64,22 @@ class Fields:
         """Return the fields of a version in `/tsctl/live`."""
         return self.listed(model) | dict(chain.from_iterable(each.live(model).items() for each in self._services))
 
-    def overview(self) -> dict[str, Any]:
-        """Return the fields of `/tsctl/live` itself."""
-        return dict(chain.from_iterable(each.overview().items() for each in self._services))
+    def own(self) -> dict[str, Any]:
+        """Return the fields of the daemon itself."""
+        return dict(chain.from_iterable(each.document().items() for each in self._services))
 
     def operations(self) -> dict[str, Mapping[str, Operation]]:
         """Return the routes for managers as OpenAPI describes them."""
         return dict(chain.from_iterable(each.operations().items() for each in self._services))
 
-    def families(self) -> Iterable[MetricFamily]:
-        """Return the metrics as they are now."""
+    def families(self, asked: Collection[str] = ()) -> Iterable[MetricFamily]:
+        """Return the metrics as they are now, with those that are shown only to clients that ask for these names."""
         for service in self._services:
+            if all(row.asked and row.name not in asked for row in service.metrics):
+                continue
             for row, samples in zip(service.metrics, service.samples(), strict=False):  # none of one that has none
                 values = [(dict(zip(row.labels, labels, strict=True)), value) for labels, value in samples]
                 yield family(row.name, row.kind, row.help, values)
-
-    def named_families(self, names: Collection[str]) -> Iterable[MetricFamily]:
-        """Return the metrics that are shown only to clients that ask for some of these names."""
-        return chain.from_iterable(each.named_families(names) for each in self._services)
 
 
 def tables_of(
@@ -116,13 +114,12 @@ def tables_of(
     fields, metrics = Fields(services), dict[str, Route]()
     if config.metrics:
         metrics = metrics_routes(
-            registry, kernel.metrics, HostMonitor(), kernel.gpus, kernel.selection, fields.families,
-            fields.named_families,
-        )  # fmt: skip
+            registry, kernel.metrics, HostMonitor(), kernel.gpus, kernel.selection, fields.families
+        )
     managing = join(*(each.routes(Audience.MANAGERS) for each in services))
     control = join(
         events,
-        live_routes(registry, started, fields.live, fields.overview),
+        live_routes(registry, started, fields.live, fields.own),
         batches_routes(registry),
         {"tsctl": upgrade_route(upgrade)},
         *(each.routes(Audience.OPERATORS) for each in services),

@@ -4,16 +4,16 @@ A door: standard library only, imported by the command line and by the daemon. F
 files with `ast`.
 """
 
+from tsctl.daemon.targets.bare import BARE_SUFFIXES as BARE_SUFFIXES
 from tsctl.daemon.targets.bare import FALLBACK_BATCH_SIZE as FALLBACK_BATCH_SIZE
 from tsctl.daemon.targets.bare import ServeTarget as ServeTarget
 from tsctl.daemon.targets.bare import bare_target as bare_target
-from tsctl.daemon.targets.files import BARE_SUFFIXES as BARE_SUFFIXES
-from tsctl.daemon.targets.files import TargetError as TargetError
-from tsctl.daemon.targets.files import is_bare as is_bare
-from tsctl.daemon.targets.files import model_name_of as model_name_of
-from tsctl.daemon.targets.files import split_function as split_function
+from tsctl.daemon.targets.bare import is_bare as is_bare
+from tsctl.daemon.targets.bare import model_name_of as model_name_of
+from tsctl.daemon.targets.bare import split_function as split_function
 from tsctl.daemon.targets.opened import folders_named as folders_named
 from tsctl.daemon.targets.opened import opened_by as opened_by
+from tsctl.daemon.targets.source import TargetError as TargetError
 from tsctl.daemon.targets.source import check_syntax as check_syntax
 from tsctl.daemon.targets.source import local_files as local_files
 from tsctl.daemon.targets.source import top_imports as top_imports

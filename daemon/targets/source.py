@@ -9,8 +9,6 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
-from tsctl.daemon.targets.files import TargetError
-
 LARGEST = 1024 * 1024  # bytes of a file that is read
 MOST_FILES = 200  # of one folder
 # Packages whose classes are models, and their parts whose classes are not.
@@ -19,6 +17,19 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # The ends of the names of built-in handlers' classes, and of those that are derived from them.
 _HANDLERS = ("Handler", "Classifier", "Detector", "Segmenter")
 _NOT_MODELS = ("torch.utils", "torch.autograd", "torch.optim", "torchvision.transforms", "torchvision.datasets")
+
+
+class TargetError(Exception):
+    """A target cannot be served.
+
+    Attributes:
+        hint: the remedy, as the end of a message or below one.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
 
 
 def parse(file: Path) -> ast.Module | None:

@@ -15,18 +15,22 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tsctl.daemon.marfile import MANIFEST
-from tsctl.daemon.targets.bare import PLAIN_NAMES, VERSION, ServeTarget, bare_target, files_beside, read_handler
-from tsctl.daemon.targets.files import (
+from tsctl.daemon.targets.bare import (
     ARCHIVE_SUFFIXES,
     BARE_SUFFIXES,
     MODEL_SUFFIXES,
-    TargetError,
+    PLAIN_NAMES,
+    VERSION,
+    ServeTarget,
+    bare_target,
+    files_beside,
     is_of_torch,
     is_torchscript,
     model_name_of,
+    read_handler,
     split_function,
 )
-from tsctl.daemon.targets.source import check_syntax, is_handler
+from tsctl.daemon.targets.source import TargetError, check_syntax, is_handler
 
 KINDS = "a handler (.py), a model (.pt, .pt2, .onnx, .pth), an archive (.mar), a directory, or module:attribute"
 HANDLER = "handler.py"

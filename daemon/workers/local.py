@@ -13,6 +13,7 @@ from typing import cast
 from tsctl.daemon.core.arena import Arena
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.job import Batch, Fate, Job, Piece
+from tsctl.daemon.core.states import follow
 from tsctl.daemon.workers.cores import held_by
 from tsctl.daemon.workers.engine import (
     LOAD_FAILED,
@@ -28,7 +29,7 @@ from tsctl.daemon.workers.inflight import CAPACITY, InFlight
 from tsctl.daemon.workers.processes.memory_limit import LOOK_EVERY, excess, memory_of, memory_of_group
 from tsctl.daemon.workers.processes.process import WorkerProcess
 from tsctl.daemon.workers.processes.spawn import ProcessSource, load_of
-from tsctl.daemon.workers.state import WorkerEvent, WorkerState, advance
+from tsctl.daemon.workers.state import TRANSITIONS, WorkerEvent, WorkerState
 from tsctl.handlers import wire
 from tsctl.handlers.credit import PATIENCE, cost_of
 from tsctl.handlers.frame_reader import FrameReader
@@ -104,6 +105,9 @@ class LocalWorker:
     def waits(self) -> str:
         return self._process.waits
 
+    def _advance(self, event: WorkerEvent) -> None:
+        self.state = follow(TRANSITIONS, self.state, event)
+
     # Calls from the pool and the dispatcher.
 
     def predict(self, batch: Batch) -> None:
@@ -152,7 +156,7 @@ class LocalWorker:
         if self.state in (WorkerState.DRAINING, WorkerState.EXITED):
             return
         loading = self.state is not WorkerState.READY
-        self.state = advance(self.state, WorkerEvent.STOP)
+        self._advance(WorkerEvent.STOP)
         if loading:
             self._process.kill("it was stopped while it was loading")
         elif not self.in_flight:
@@ -181,7 +185,7 @@ class LocalWorker:
         self._leave_timer = self._clock.later(delay, call)
 
     def _exited(self, how: Exit) -> None:
-        self.state = advance(self.state, WorkerEvent.EXITED)
+        self._advance(WorkerEvent.EXITED)
         self._timer.cancel()
         if self._leave_timer is not None:
             self._leave_timer.cancel()
@@ -225,7 +229,7 @@ class LocalWorker:
             why = f": {self.waits}" if self.waits else ""
             late = f"the model was not loaded within the startup timeout of {seconds:g} s{why}"
             failure = LoadFailure(late, permanent=False)
-            self.state = advance(self.state, WorkerEvent.STOP)  # the worker may yet report that it is ready
+            self._advance(WorkerEvent.STOP)  # the worker may yet report that it is ready
             self._events.load_failed(self, failure)
             self._process.kill(f"startup timeout of {seconds:g} s", "startup_timeout")
 
@@ -249,7 +253,7 @@ class LocalWorker:
         seconds = self._spec.response_timeout
         reply = timeout_reply(seconds)
         if self.state is WorkerState.READY:
-            self.state = advance(self.state, WorkerEvent.STOP)  # nothing more is sent to the worker
+            self._advance(WorkerEvent.STOP)  # nothing more is sent to the worker
         self._process.kill(f"response timeout of {seconds:g} s", "response_timeout")
         batch, outcomes = self.in_flight.expire(self._retry, reply)
         self._flows.close(batch.id)
@@ -296,7 +300,7 @@ class LocalWorker:
     def _disconnect(self) -> None:
         """The connection is lost: stop dispatching; batches in flight return when the process exits."""
         if self.state is WorkerState.READY:
-            self.state = advance(self.state, WorkerEvent.STOP)
+            self._advance(WorkerEvent.STOP)
             self._events.lost(self)
 
     def _received(self, message: wire.ToDaemon) -> None:
@@ -318,13 +322,13 @@ class LocalWorker:
                 self._disconnect()
                 self._set_leave_timer(LEAVE_TIME, lambda: self._process.kill(message.reason, "gpu"))
             case wire.Hello() if self.state is WorkerState.STARTING:
-                self.state = advance(self.state, WorkerEvent.HELLO)
+                self._advance(WorkerEvent.HELLO)
                 self._told_batch_size = self._spec.batch_size
                 assert self._transport is not None
                 self._transport.write(wire.encode(load_of(self._spec, self._process.group)))
             case wire.Loaded() if self.state is WorkerState.LOADING:
                 self._timer.cancel()
-                self.state = advance(self.state, WorkerEvent.LOADED)
+                self._advance(WorkerEvent.LOADED)
                 self.load_time = self._clock.now() - self._began
                 self.report, self.declared, self.notes = message, message.declared, message.notes
                 self.gpu_memory = held_by(self.gpu_ids, message.gpu_memory)
@@ -334,7 +338,7 @@ class LocalWorker:
                 self._events.loaded(self)
             case wire.LoadFailed() if self.state is WorkerState.LOADING:
                 self._timer.cancel()
-                self.state = advance(self.state, WorkerEvent.STOP)  # later messages about the load are ignored
+                self._advance(WorkerEvent.STOP)  # later messages about the load are ignored
                 self._set_leave_timer(
                     LEAVE_TIME, lambda: self._process.kill("it did not leave after its load failed", LOAD_FAILED)
                 )

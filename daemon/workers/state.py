@@ -12,8 +12,6 @@ reader of a log line knows which arrows are still possible.
 
 from enum import Enum, auto
 
-from tsctl.daemon.core.states import follow
-
 
 class WorkerState(Enum):
     STARTING = auto()  # the process exists; no message has arrived yet
@@ -45,12 +43,3 @@ TRANSITIONS: dict[WorkerState, dict[WorkerEvent, WorkerState]] = {
     WorkerState.DRAINING: {WorkerEvent.EXITED: WorkerState.EXITED},
     WorkerState.EXITED: {},
 }
-
-
-def advance(state: WorkerState, event: WorkerEvent) -> WorkerState:
-    """Return the next state, by one arrow of the drawing.
-
-    Raises:
-        IllegalTransition: there is no such arrow.
-    """
-    return follow(TRANSITIONS, state, event)

@@ -11,10 +11,11 @@ from typing import Any
 
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.job import Batch, Fate, Job, Outcome, Reply
+from tsctl.daemon.core.states import follow
 from tsctl.daemon.workers.engine import BatchEvents, Exit, LoadFailure, WorkerListener, WorkerSpec
 from tsctl.daemon.workers.inflight import CAPACITY, InFlight
 from tsctl.daemon.workers.rows.in_flight import RowsInFlight
-from tsctl.daemon.workers.state import WorkerEvent, WorkerState, advance
+from tsctl.daemon.workers.state import TRANSITIONS, WorkerEvent, WorkerState
 from tsctl.handlers.wire import Declared, Loaded
 
 
@@ -162,7 +163,7 @@ class StubWorker:
 
     def drain(self, grace: float) -> None:  # noqa: ARG002 - a stub's batch always ends
         self.resume()
-        self.state = advance(self.state, WorkerEvent.STOP)
+        self.state = follow(TRANSITIONS, self.state, WorkerEvent.STOP)
         if not self.in_flight:
             self._exit(0, "stopped")
 
@@ -183,7 +184,7 @@ class StubWorker:
     def hang(self, reply: Reply, retry: bool = True) -> None:
         """Reach the response timeout of the running batch: the batch ends with this reply, then the process."""
         if self.state is WorkerState.READY:
-            self.state = advance(self.state, WorkerEvent.STOP)
+            self.state = follow(TRANSITIONS, self.state, WorkerEvent.STOP)
         batch, outcomes = self.in_flight.expire(retry, reply)
         self._batch_events.ended(self, batch, outcomes, 0.0)
         self._exit(None, "killed: response timeout")
@@ -200,13 +201,13 @@ class StubWorker:
         self._load()
 
     def _load(self) -> None:
-        self.state = advance(self.state, WorkerEvent.HELLO)
+        self.state = follow(TRANSITIONS, self.state, WorkerEvent.HELLO)
         failure = self._engine.load_failure
         if failure is not None:
             self._events.load_failed(self, failure)
             self._exit(3, failure.error)
             return
-        self.state = advance(self.state, WorkerEvent.LOADED)
+        self.state = follow(TRANSITIONS, self.state, WorkerEvent.LOADED)
         self.load_time = self._engine.clock.now() - self.started
         self.report = self._engine.report
         self.declared, self.notes = self._engine.declared, self._engine.notes
@@ -227,7 +228,7 @@ class StubWorker:
 
     def _exit(self, code: int | None, reason: str, fate: Fate = Fate.LOST, retry: bool = True) -> None:
         self._timer.cancel()
-        self.state = advance(self.state, WorkerEvent.EXITED)
+        self.state = follow(TRANSITIONS, self.state, WorkerEvent.EXITED)
         kind = "stopped" if code == 0 else "code" if code is not None else "signal"
         how = Exit(code, reason, crashed=fate is Fate.CRASHED, busy=self.in_flight.busy, kind=kind)
         for batch, outcomes in self.in_flight.give_back(retry, reason, fate):

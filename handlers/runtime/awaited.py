@@ -11,8 +11,7 @@ from typing import Any
 from tsctl.handlers import wire
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import UnreadablePayload
-from tsctl.handlers.sdk.loader import EntryPoint
-from tsctl.handlers.sdk.loading_branch import passed_over
+from tsctl.handlers.sdk.loader import EntryPoint, passed_over
 from tsctl.handlers.typed.waiting import EventLoop, run_on_current_loop
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from tests.http.peer import Answer, Peer, Server
 from tsctl.daemon import paths
+from tsctl.daemon.api.answered import AnsweredRequests
 from tsctl.daemon.api.guards import Guard
 from tsctl.daemon.api.inference.held import HeldRequests
 from tsctl.daemon.api.inference.routes import inference_routes
@@ -97,11 +98,11 @@ class House:
             ready = while_there_is_room(ready, partial(answering, self.registry))
         predictions = inference_routes(self.registry, ready, self.turns)
         self.gpus = Gpus(self.clock, gpus, lambda: FoundCards(gpus, "580.1"))
-        kernel = Kernel(
+        self.kernel = kernel = Kernel(
             config, Tokens(), None, self.clock, recurring.events, recurring, self.metrics, Selection(),
             self.gpus,
             self.registry, self.registrar, ready, self.turns, ReceiveBudget(), SendBudget, None,
-            lambda request, status, seconds: None, predictions, lambda: self._commands, self.clock.soon,
+            AnsweredRequests(Metrics(), recurring), logs, predictions, lambda: self._commands, self.clock.soon,
             lambda pid: None,
         )  # fmt: skip
         self.services = [*installed(EXTENSIONS, kernel).values()]
@@ -118,13 +119,11 @@ class House:
             observing = (
                 *(each.routes(Audience.OPERATORS) for each in self.services),
                 self.events_route.routes,
-                live_routes(self.registry, 1.0, fields.live, fields.overview),
+                live_routes(self.registry, 1.0, fields.live, fields.own),
                 batches_routes(self.registry),
             )
             self._commands = join(*observing, self._commands)
-        self._measured = metrics_routes(
-            self.registry, self.metrics, HostMonitor(), self.gpus, further=fields.families, named=fields.named_families
-        )
+        self._measured = metrics_routes(self.registry, self.metrics, HostMonitor(), self.gpus, further=fields.families)
         self._predictions = join(*(each.routes(Audience.CLIENTS) for each in self.services), predictions)
         self.held = HeldRequests(self.registry, self.clock, config.queue_jobs, config.queue_bytes)
         self._unpack = Unpacking(self.turns, ReceiveBudget(), None, max_body)

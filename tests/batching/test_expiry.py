@@ -5,8 +5,7 @@ import math
 import pytest
 
 from tests.batching.limited import limited, told
-from tsctl.daemon.batching.expiry import Expiry
-from tsctl.daemon.batching.queue import Queue
+from tsctl.daemon.batching.queue import Expiry, Queue
 from tsctl.daemon.core.clock import FakeClock
 
 

@@ -1,12 +1,13 @@
 """The environment of workers."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.kit.build import make_config
-from tsctl.daemon.config import worker_env
-from tsctl.daemon.config.config import Config
+from tsctl.daemon.config import config
 from tsctl.daemon.config.worker_env import model_environment
 from tsctl.daemon.extension import Extension
 
@@ -16,7 +17,7 @@ SPINS = "GOMP_SPINCOUNT"
 
 @pytest.fixture(autouse=True)
 def without_extensions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_env, "EXTENSIONS", ())
+    monkeypatch.setattr(config, "EXTENSIONS", ())
 
 
 def test_what_nobody_chose_is_left_as_it_was_inherited(tmp_path: Path) -> None:
@@ -26,24 +27,27 @@ def test_what_nobody_chose_is_left_as_it_was_inherited(tmp_path: Path) -> None:
 
 
 def test_what_is_compiled_is_kept_in_the_state_directory(tmp_path: Path) -> None:
-    config = make_config(tmp_path)
+    made = make_config(tmp_path)
 
-    assert model_environment({}, config)[CACHE] == str(config.state_dir / "compiled")
+    assert model_environment({}, made)[CACHE] == str(made.state_dir / "compiled")
 
 
 def test_an_extension_adds_variables_unless_somebody_has_chosen_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Adding(Extension):
-        def environment(self, config: Config) -> dict[str, str]:
-            return {"PLACE": str(config.state_dir), "MODE": "usual"}
+        def configure(
+            self, values: dict[str, Any], places: Mapping[str, str], environment: Mapping[str, str]
+        ) -> Sequence[str]:
+            values["worker_variables"] |= {"PLACE": str(values["state_dir"]), "MODE": "usual"}
+            return ()
 
-    monkeypatch.setattr(worker_env, "EXTENSIONS", (Adding(),))
-    config = make_config(tmp_path)
+    monkeypatch.setattr(config, "EXTENSIONS", (Adding(),))
+    made = make_config(tmp_path)
 
-    found = model_environment({"MODE": "chosen"}, config)
+    found = model_environment({"MODE": "chosen"}, made)
 
-    assert (found["PLACE"], found["MODE"]) == (str(config.state_dir), "chosen")
+    assert (found["PLACE"], found["MODE"]) == (str(made.state_dir), "chosen")
 
 
 def test_threads_that_wait_soon_leave_their_core_to_others(tmp_path: Path) -> None:
@@ -63,9 +67,6 @@ def test_how_threads_wait_is_left_to_whoever_chose_it(chosen: dict[str, str], tm
         ("envelope", "kserve", "TS_SERVICE_ENVELOPE", "kserve"),
         ("decode_input", "FALSE", "TS_DECODE_INPUT_REQUEST", "false"),
         ("limit_image_pixels", "true", "TS_LIMIT_MAX_IMAGE_PIXELS", "true"),
-        ("sequence_id_header", "X-Dialogue", "TS_REQUEST_SEQUENCE_ID", "X-Dialogue"),
-        ("sequence_start_header", "X-Begin", "TS_REQUEST_SEQUENCE_START", "X-Begin"),
-        ("sequence_end_header", "X-End", "TS_REQUEST_SEQUENCE_END", "X-End"),
     ],
 )
 def test_a_setting_is_a_variable(setting: str, text: str, variable: str, value: str, tmp_path: Path) -> None:

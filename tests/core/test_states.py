@@ -27,14 +27,11 @@ class Push(Enum):
 TABLE: dict[Door, dict[Push, Door]] = {Door.OPEN: {Push.IN: Door.SHUT}, Door.SHUT: {}}
 
 
-def test_an_arrow_leads_to_its_state() -> None:
+def test_an_arrow_leads_to_its_state_and_where_there_is_none_both_ends_are_told() -> None:
     assert follow(TABLE, Door.OPEN, Push.IN) is Door.SHUT
-
-
-@pytest.mark.parametrize("event", Push)
-def test_where_there_is_no_arrow_both_ends_are_told(event: Push) -> None:
-    with pytest.raises(IllegalTransition, match=f"^{event.name} in SHUT$"):
-        follow(TABLE, Door.SHUT, event)
+    for event in Push:
+        with pytest.raises(IllegalTransition, match=f"^{event.name} in SHUT$"):
+            follow(TABLE, Door.SHUT, event)
 
 
 @pytest.mark.parametrize("machine", [connection, upgrade, worker, *machines_on_the_shelf()])
@@ -49,10 +46,10 @@ def check_arrows(machine: ModuleType) -> None:
     assert {*transitions} == {*type(next(iter(transitions)))}
     for state, event in product(transitions, events):
         if event in transitions[state]:
-            assert machine.advance(state, event) == transitions[state][event]
+            assert follow(transitions, state, event) == transitions[state][event]
         else:
             with pytest.raises(IllegalTransition, match=f"{event.name} in {state.name}"):
-                machine.advance(state, event)
+                follow(transitions, state, event)
 
 
 @pytest.mark.parametrize("machine", [connection, upgrade, worker])

@@ -1,6 +1,7 @@
 """A service of an extension that notes how it is called, on a registration over stub workers."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from tests.kit.daemon import StubDaemon
@@ -27,6 +28,8 @@ class NotedService(Service):
         self.left: list[tuple[str, str]] = []
         self.forgotten: list[str] = []
         self._daemon = daemon
+        daemon.registrar.leaving.append(self.note_leaving)
+        daemon.registry.forgetting.append(self.note_forgotten)
 
     def keep(self, *, last: bool) -> Mapping[str, Any] | None:
         return {**self.kept, "last": True} if last and self.kept is not None else self.kept
@@ -40,13 +43,13 @@ class NotedService(Service):
             raise ValueError(kept["broken"])
 
     def reserve(self, name: str, versions: tuple[str, ...]) -> None:
-        refusal = Conflict(name, "", f"{name} is reserved. End it.")
+        refusal = partial(Conflict, name, "", f"{name} is reserved. End it.")
         self._daemon.registry.reservations[name] = Reservation(versions, refusal)
 
-    async def leaving(self, model: ModelVersion, why: str) -> None:
+    async def note_leaving(self, model: ModelVersion, why: str) -> None:
         self.left.append((f"{model.name}/{model.version}", why))
 
-    def forget(self, gone: Callable[[str], bool]) -> None:
+    def note_forgotten(self, gone: Callable[[str], bool]) -> None:
         self.forgotten += filter(gone, ("m", "n"))
 
 
@@ -58,4 +61,4 @@ class NotedDaemon(StubDaemon):
     def use(self, engine: StubEngine) -> None:
         super().use(engine)
         self.service = NotedService(self)
-        connect(self.registry, self.registrar, {"noted": self.service})
+        connect(self.registrar, {"noted": self.service})

@@ -4,17 +4,22 @@ import pytest
 
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.client import ModelNotAllowed, TooManyRequests
-from tsctl.daemon.core.endings import (
+from tsctl.daemon.core.errors import BadRequest, CutOff, Loading, NoReadyWorker, QueueFull, ResponseTimeout, Stopping
+from tsctl.daemon.core.job import (
     WHOSE,
     Ending,
+    Fate,
+    Job,
+    JobPhase,
+    Outcome,
+    Reply,
+    TimeBudget,
     Whose,
     counts,
     ending_of_deadline,
     ending_of_refusal,
     ending_of_status,
 )
-from tsctl.daemon.core.errors import BadRequest, CutOff, Loading, NoReadyWorker, QueueFull, ResponseTimeout, Stopping
-from tsctl.daemon.core.job import Fate, Job, JobPhase, Outcome, Reply, TimeBudget
 
 HUNG = Reply(ResponseTimeout.status, b"hung", error=ResponseTimeout.kind)
 

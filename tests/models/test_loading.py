@@ -4,16 +4,15 @@ import pytest
 
 from tests.kit.daemon import StubDaemon
 from tsctl.daemon.core.errors import NoReadyWorker
-from tsctl.daemon.models.loading import load, unload
 from tsctl.daemon.models.registrar import no_progress
 
 
 async def test_a_model_that_is_always_loaded_can_be_unloaded_and_keeps_its_number_of_workers(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar(), workers=2)
 
-    await unload(model, bench.registrar.ledger)
+    await bench.registrar.unload(model)
     assert (model.word, model.presence.least, model.pool.wanted, model.available) == ("unloaded", 2, 0, False)
-    await load(model, bench.registrar.ledger, synchronous=True, progress=no_progress)
+    await bench.registrar.load(model, synchronous=True, progress=no_progress)
 
     assert model.pool.ready == 2
 
@@ -22,7 +21,7 @@ async def test_a_version_that_was_unloaded_stays_so_over_a_restart_until_it_is_l
     bench: StubDaemon,
 ) -> None:
     model = await bench.register(bench.mar(), workers=3)
-    await unload(model, bench.registrar.ledger)
+    await bench.registrar.unload(model)
     assert bench.remembered["m/1.0"].request.held
 
     restarted = await bench.restart()

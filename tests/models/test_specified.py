@@ -7,15 +7,13 @@ import pytest
 
 from tests.kit.daemon import StubDaemon
 from tsctl.daemon.core.errors import InvalidModel
-from tsctl.daemon.extension import Service
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.settings import ModelSettings, Overrides
-from tsctl.daemon.server.kernel import connect
 from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.daemon.workers.stub import StubEngine
 
 
-class Specifying(Service):
+class Specifying:
     """Gives all workers an engine of its own, and adds `word` to that engine's facts.
 
     Args:
@@ -33,7 +31,7 @@ class Specifying(Service):
 
 async def test_each_service_completes_the_configuration_and_its_engine_starts_the_workers(bench: StubDaemon) -> None:
     other = StubEngine(bench.engine.clock)
-    connect(bench.registry, bench.registrar, {name: Specifying(name, other) for name in "ab"})
+    bench.registrar.factory.specified += [("", Specifying(name, other).specify) for name in "ab"]
 
     await bench.register(bench.mar())
 
@@ -42,8 +40,7 @@ async def test_each_service_completes_the_configuration_and_its_engine_starts_th
 
 async def test_a_service_is_not_asked_for_a_version_without_the_setting_that_it_needs(bench: StubDaemon) -> None:
     service = Specifying("a", StubEngine(bench.engine.clock), refused="m")
-    service.needs = "client_timeout"
-    connect(bench.registry, bench.registrar, {"a": service})
+    bench.registrar.factory.specified.append(("client_timeout", service.specify))
 
     await bench.register(bench.mar())
     asked = Registration(url=bench.mar(version="2.0"), overrides=Overrides(workers=1, client_timeout=1.0))
@@ -54,7 +51,7 @@ async def test_a_service_is_not_asked_for_a_version_without_the_setting_that_it_
 
 
 async def test_a_version_that_a_service_refuses_is_not_registered(bench: StubDaemon) -> None:
-    connect(bench.registry, bench.registrar, {"a": Specifying("a", bench.engine, refused="m")})
+    bench.registrar.factory.specified.append(("", Specifying("a", bench.engine, refused="m").specify))
 
     with pytest.raises(InvalidModel, match=re.escape("1 workers of m cannot be.")):
         await bench.register(bench.mar())

@@ -7,12 +7,14 @@ import pytest
 from tests.kit.build import make_spec
 from tests.kit.pool import Heard, StubPool
 from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.states import follow
 from tsctl.daemon.workers.cores import Placement
 from tsctl.daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
 from tsctl.daemon.workers.pool import Pool
 from tsctl.daemon.workers.slot import SlotState
-from tsctl.daemon.workers.state import WorkerEvent, WorkerState, advance
+from tsctl.daemon.workers.state import TRANSITIONS, WorkerEvent, WorkerState
 from tsctl.daemon.workers.stub import StubEngine, StubWorker
+from tsctl.handlers.wire import Loaded
 
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback …")
 
@@ -162,6 +164,17 @@ def test_whether_there_is_room_for_so_many_workers(
     assert pool.oversubscription == (None if devices else expected)
 
 
+def test_the_threads_that_the_handler_has_set_count_in_the_room_for_one_more_worker() -> None:
+    clock = FakeClock()
+    engine = StubEngine(clock, report=Loaded(0.0, own_handle=False, threads=4))
+    pool = Pool(engine, make_spec(), clock, Heard(), cores=8)
+    pool.scale(2)
+    clock.settle()
+
+    assert pool.shortage_with(2) is None
+    assert "the handler has set 4 threads itself" in (pool.shortage_with(3) or "")
+
+
 def test_a_version_may_have_an_engine_of_its_own() -> None:
     clock = FakeClock()
     here, there = StubEngine(clock), StubEngine(clock)
@@ -176,7 +189,7 @@ class Lingering(StubWorker):
     """A worker whose process needs a moment to leave, as real ones do."""
 
     def drain(self, grace: float) -> None:
-        self.state = advance(self.state, WorkerEvent.STOP)
+        self.state = follow(TRANSITIONS, self.state, WorkerEvent.STOP)
 
 
 class LingeringEngine(StubEngine):

@@ -2,12 +2,13 @@
 
 import pytest
 
-from tsctl.daemon.workers.state import TRANSITIONS, WorkerEvent, WorkerState, advance
+from tsctl.daemon.core.states import follow
+from tsctl.daemon.workers.state import TRANSITIONS, WorkerEvent, WorkerState
 
 
 @pytest.mark.parametrize("state", [state for state in WorkerState if state is not WorkerState.EXITED])
 def test_a_worker_can_exit_at_any_time(state: WorkerState) -> None:
-    assert advance(state, WorkerEvent.EXITED) is WorkerState.EXITED
+    assert follow(TRANSITIONS, state, WorkerEvent.EXITED) is WorkerState.EXITED
 
 
 def test_nothing_follows_the_end() -> None:

@@ -6,7 +6,6 @@ from tsctl.daemon.api.management.commands import Command, Parameters
 from tsctl.daemon.core.errors import Conflict
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.models.change import check_files
-from tsctl.daemon.models.loading import load, unload
 from tsctl.daemon.models.registrar import Progress, Registrar
 from tsctl.daemon.models.version import ModelVersion
 
@@ -20,7 +19,7 @@ def loading_command(model: ModelVersion, registrar: Registrar, exchange: Exchang
 
     async def command(progress: Progress) -> tuple[int, Any]:
         if action == UNLOAD:
-            await unload(model, registrar.ledger)
+            await registrar.unload(model)
             return 200, {"status": f"{named} unloaded; no request loads it"}
         if action == RESTART:
             if not model.pool.wanted:
@@ -30,7 +29,7 @@ def loading_command(model: ModelVersion, registrar: Registrar, exchange: Exchang
             if not synchronous:
                 return 202, {"status": "Processing worker updates..."}
             return 200, {"status": f"{named} restarted, {new.pool.ready} of {new.pool.wanted} workers ready"}
-        await load(model, registrar.ledger, synchronous=synchronous, progress=progress)
+        await registrar.load(model, synchronous=synchronous, progress=progress)
         if not synchronous:
             return 202, {"status": "Processing worker updates..."}
         return 200, {"status": f"{named} loaded, {model.pool.ready} of {model.pool.wanted} workers ready"}

@@ -116,7 +116,7 @@ class Traffic:
         missing: the clients of that batch that have neither come back nor closed their connection.
         busy, running: workers that have a batch, and the jobs in these batches.
         padded: learns how long batches take by their longest job, while that matters; else None.
-        halves: learns whether the clients are better served in two halves, while the policy asks for it; else None.
+        halves: learns whether the clients are better served in two halves, where the policy asks for it; else None.
         best: learns which size of batches has the best rate, while the policy asks for it; else None.
         trace: when the latest jobs arrived.
     """

@@ -70,14 +70,10 @@ class GrpcExtension(Extension):
 
     def prepare(self, config: "Config") -> None:
         if config.grpc_address or config.grpc_management_address:
+            from tsctl.daemon.extensions.grpc.server import load_grpc
             from tsctl.daemon.http.bounds.trimming import keep_memory
 
             keep_memory()
-
-    def check(self, config: "Config") -> None:
-        if config.grpc_address or config.grpc_management_address:
-            from tsctl.daemon.extensions.grpc.server import load_grpc
-
             load_grpc()
 
     def install(self, kernel: Kernel) -> Service:

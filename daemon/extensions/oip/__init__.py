@@ -6,11 +6,24 @@ KServe's, Triton's and MLServer's clients speak it.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tsctl.daemon.extension import ClientProtocol, Extension, Kernel, Operations, PathFacts, Service
+from tsctl.daemon.extension import ClientProtocol, Extension, Kernel, MetricRow, Operations, PathFacts, Service
 
 if TYPE_CHECKING:
     from tsctl.daemon.model_settings.declarations import DeclaredTensor
 
+# Triton's metrics → what each counts, and its value in the statistics of a version. Times are microseconds.
+METRICS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "nv_inference_request_success": ("Requests that were answered.", ("success", "count")),
+    "nv_inference_request_failure": ("Requests that failed.", ("fail", "count")),
+    "nv_inference_count": ("Requests that ran.", ("inference_count",)),
+    "nv_inference_exec_count": ("Batches that ran.", ("execution_count",)),
+    "nv_inference_request_duration_us": ("Time of answered requests, in microseconds.", ("success", "ns")),
+    "nv_inference_queue_duration_us": ("Time in the queue, in microseconds.", ("queue", "ns")),
+    "nv_inference_compute_infer_duration_us": (
+        "Time of batches in the workers, in microseconds.", ("compute_infer", "ns"),
+    ),
+    "nv_inference_pending_request_count": ("Requests that wait for a worker.", ("waiting",)),
+}  # fmt: skip
 _RUNS = ("infer", "explain", "generate", "generate_stream")
 
 
@@ -49,6 +62,7 @@ class OipProtocol(ClientProtocol):
 
 class OipExtension(Extension):
     name = "oip"
+    metrics = tuple(MetricRow(name, "gauge", text, asked=True) for name, (text, _) in METRICS.items())
     protocol = OipProtocol()
 
     def install(self, kernel: Kernel) -> Service:

@@ -1,17 +1,16 @@
 """The routes of the protocol, and Triton's metrics, as a service of the daemon."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tsctl.daemon.api.tensors.metadata import READY, index_entry, statistics_of
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
-from tsctl.daemon.extension import Audience, Kernel, Service
+from tsctl.daemon.extension import Audience, Kernel, Samples, Service
+from tsctl.daemon.extensions.oip import METRICS
 from tsctl.daemon.extensions.oip.routes import oip_routes
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response
 from tsctl.daemon.http.router import Route
-from tsctl.daemon.metrics.exposition import MetricFamily, family
-from tsctl.daemon.models.loading import load, unload
 from tsctl.daemon.models.registrar import Registrar, no_progress
 from tsctl.daemon.models.registry import Registry
 
@@ -38,9 +37,9 @@ def repository_routes(registry: Registry, registrar: Registrar) -> dict[str, Rou
         with registrar.gate.change():
             model = registry.find(name)
             if action == _LOADING:
-                await load(model, registrar.ledger, synchronous=True, progress=no_progress)
+                await registrar.load(model, synchronous=True, progress=no_progress)
             else:
-                await unload(model, registrar.ledger)
+                await registrar.unload(model)
         exchange.respond(json_response({"name": name, "state": index_entry(model)["state"]}))
 
     def route(exchange: Exchange, path: list[str]) -> Any:
@@ -105,23 +104,7 @@ def _only_ready(exchange: Exchange) -> bool:
     return ready
 
 
-_PREFIX = "nv_inference_"
-# Name after the prefix → the value in the statistics of a version, and what it counts. Times are microseconds.
-_METRICS = {
-    "request_success": (("success", "count"), "Requests that were answered."),
-    "request_failure": (("fail", "count"), "Requests that failed."),
-    "count": (("inference_count",), "Requests that ran."),
-    "exec_count": (("execution_count",), "Batches that ran."),
-    "request_duration_us": (("success", "ns"), "Time of answered requests, in microseconds."),
-    "queue_duration_us": (("queue", "ns"), "Time in the queue, in microseconds."),
-    "compute_infer_duration_us": (("compute_infer", "ns"), "Time of batches in the workers, in microseconds."),
-}
-_PENDING = "pending_request_count"
-
-
 class OipService(Service):
-    """The service."""
-
     def __init__(self, kernel: Kernel) -> None:
         self._routes: dict[Audience, Mapping[str, Route]] = {
             Audience.CLIENTS: oip_routes(kernel.registry, kernel.ready, kernel.predictions["v2"], kernel.turns),
@@ -132,18 +115,14 @@ class OipService(Service):
     def routes(self, audience: Audience) -> Mapping[str, Route]:
         return self._routes.get(audience, {})
 
-    def named_families(self, names: Collection[str]) -> Iterable[MetricFamily]:
-        """Yield Triton's metrics of each version, if one of them is asked for: they repeat ours under other names."""
-        if not any(name.startswith(_PREFIX) for name in names):
-            return
-        versions = list(self._registry)
+    def samples(self) -> Samples:
+        """Yield Triton's metrics of each version, which repeat ours under other names."""
         told = [
-            ({"model": each.name, "version": each.version}, statistics_of(each, each.clock.now())) for each in versions
+            ((each.name, each.version), statistics_of(each, each.clock.now()) | {"waiting": each.waiting})
+            for each in self._registry
         ]
-        for name, (path, text) in _METRICS.items():
-            yield family(_PREFIX + name, "gauge", text, [(labels, _value(document, path)) for labels, document in told])
-        waiting = [({"model": each.name, "version": each.version}, each.waiting) for each in versions]
-        yield family(_PREFIX + _PENDING, "gauge", "Requests that wait for a worker.", waiting)
+        for _, path in METRICS.values():
+            yield [(labels, _value(document, path)) for labels, document in told]
 
 
 def _value(document: dict[str, Any], path: tuple[str, ...]) -> float:

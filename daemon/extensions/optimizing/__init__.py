@@ -1,6 +1,6 @@
 """`optimize: auto`: the fastest set of optimisations is found by a trial while the version serves, and remembered.
 
-    a version is built ──▶ building     may it be tried, and is a result remembered (record)
+    a version is built ──▶ building     is there an obstacle to a trial, and is a result remembered (record)
     each second        ──▶ trials       for each version: waits_for (due), one trial at a time
     the trial          ──▶ program      `measuring` with the lowest priority: sets, sample
     its result         ──▶ choice       the set to serve with; written down, and then
@@ -13,7 +13,7 @@ measuring   a program of its own: sets of optimisations in throw-away workers; `
 The optimisations themselves are the worker's: handlers/optimize.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tsctl.daemon.extension import EventRow, Extension, Kernel, Service
@@ -96,15 +96,21 @@ class OptimizingExtension(Extension):
     )
     help_groups = (("Workers and handlers", ("auto_optimize",)), ("Workers", ("optimize",)))
 
-    def environment(self, config: "Config") -> Mapping[str, str]:
-        return {VARIABLE: str(trials_dir(config.state_dir))}
+    def configure(
+        self, values: dict[str, Any], places: Mapping[str, str], environment: Mapping[str, str]
+    ) -> Sequence[str]:
+        del places, environment
+        values["worker_variables"][VARIABLE] = str(trials_dir(values["state_dir"]))
+        return ()
 
     def describe(self, model: "ModelVersion", config: "Config") -> Mapping[str, Any]:
         from tsctl.daemon.extensions.optimizing.building import trial_for
         from tsctl.daemon.extensions.optimizing.documents import optimized_of, trial_of
         from tsctl.daemon.extensions.optimizing.record import store_of
+        from tsctl.daemon.extensions.optimizing.trials import is_tried
 
-        trial = trial_for(model, config, store_of(config.state_dir))
+        tried = is_tried(model.settings.optimize, model.source.manifest.handler, config.auto_optimize)
+        trial = trial_for(model, config, store_of(config.state_dir)) if tried else None
         return {"optimize": optimized_of(model), "trial": trial_of(trial)}
 
     def install(self, kernel: Kernel) -> Service:

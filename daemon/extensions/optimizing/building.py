@@ -1,7 +1,7 @@
 """The trial of a version, as known when the version is built."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
@@ -10,7 +10,6 @@ from typing import Any
 
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.machine.cgroups import has_quota
-from tsctl.daemon.extensions.optimizing import BUILT_IN as UNASKED
 from tsctl.daemon.extensions.optimizing import NEVER
 from tsctl.daemon.extensions.optimizing.record import TrialFacts, TrialStore
 from tsctl.daemon.extensions.optimizing.trial import Trial
@@ -21,36 +20,16 @@ from tsctl.daemon.workers.cores import chosen_threads, threads_for, usable_cores
 from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.handlers.names import (
     AUTO,
-    BUILT_IN,
     COMPILE,
-    DEFAULT_OPTIMIZATIONS,
     LOSSY,
     NO_OPTIMIZATION,
     ONNX_PACKAGES,
     ONNX_RUNTIME,
+    usual_optimizations,
 )  # fmt: skip
 from tsctl.handlers.optimize.checks.archive import archive_of
 from tsctl.handlers.optimize.checks.processor import read_processor
 from tsctl.handlers.optimize.compiler import find_compiler
-
-
-def has_defaults(handler: str) -> bool:
-    """Return whether a handler, as in the manifest, has default optimisations."""
-    return BUILT_IN.get(handler) in DEFAULT_OPTIMIZATIONS
-
-
-def is_asked(optimize: Sequence[str] | None) -> bool:
-    return optimize == (AUTO,)
-
-
-def is_tried(optimize: Sequence[str] | None, handler: str, wish: str) -> bool:
-    """Return whether a version has, or would have, a trial.
-
-    Args:
-        optimize: as in ModelSettings.
-        wish: the daemon's setting `auto_optimize`.
-    """
-    return is_asked(optimize) or (optimize is None and wish == UNASKED and has_defaults(handler))
 
 
 def lossy_of(document: Mapping[str, Any]) -> dict[str, float]:
@@ -94,8 +73,8 @@ def sets_to_try(
     return [(), *plain, *named] if plain or named else []
 
 
-def trial_for(model: ModelVersion, config: Config, store: TrialStore, threads: int = 0) -> Trial | None:
-    """Return the trial of a version, as known now; None if it is not one that is tried.
+def trial_for(model: ModelVersion, config: Config, store: TrialStore, threads: int = 0) -> Trial:
+    """Return the trial of a version that is tried, as known now.
 
     Args:
         threads: of each worker; 0 for those that the version starts with.
@@ -107,8 +86,8 @@ def trial_for(model: ModelVersion, config: Config, store: TrialStore, threads: i
 
 def first_trial(
     source: Source, settings: ModelSettings, spec: WorkerSpec, wish: str, store: TrialStore, threads: int
-) -> Trial | None:
-    """Return the trial of a version, as known now; None if it is not one that is tried.
+) -> Trial:
+    """Return the trial of a version that is tried, as known now.
 
     Args:
         settings: with the default batch size.
@@ -116,13 +95,13 @@ def first_trial(
         wish: the daemon's setting `auto_optimize`.
         threads: of each worker.
     """
-    handler, asked = source.manifest.handler, is_asked(settings.optimize)
-    if not is_tried(settings.optimize, handler, wish):
-        return None
-    lossy = lossy_of(source.document)
+    handler, asked, lossy = source.manifest.handler, settings.optimize == (AUTO,), lossy_of(source.document)
     onnxruntime = all(map(find_spec, ONNX_PACKAGES))
     sets = sets_to_try(
-        defaults=has_defaults(handler), compiler=find_compiler() is not None, onnxruntime=onnxruntime, lossy=lossy
+        defaults=bool(usual_optimizations(handler)),
+        compiler=find_compiler() is not None,
+        onnxruntime=onnxruntime,
+        lossy=lossy,
     )
     try:
         if obstacle := obstacle_to(spec, wish, sets=bool(sets), quota=not asked and has_quota()):

@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from tsctl.daemon.extensions.optimizing.building import has_defaults
 from tsctl.daemon.extensions.optimizing.choice import TrialRow
 from tsctl.daemon.models.archives.sample import Sample, warmup_sample
+from tsctl.handlers.names import usual_optimizations
 
 MADE_UP = "made up"
 WIDTH, HEIGHT, PATCH = 500, 375, 25  # pixels
@@ -24,7 +24,7 @@ WIDTH, HEIGHT, PATCH = 500, 375, 25  # pixels
 def sample_for(recorded: Sample | None, directory: Path, document: Mapping[str, Any], handler: str) -> Sample | None:
     """Return the request; None if the handler takes no images, and there is no sample. Blocks."""
     found = recorded or warmup_sample(directory, document)
-    if found is None and has_defaults(handler):  # those read images
+    if found is None and usual_optimizations(handler):  # those read images
         return Sample(made_up_image(), "image/png", MADE_UP)
     return found
 

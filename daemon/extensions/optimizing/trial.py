@@ -63,15 +63,6 @@ TRANSITIONS: dict[TrialState, dict[TrialEvent, TrialState]] = {
 }
 
 
-def advance(state: TrialState, event: TrialEvent) -> TrialState:
-    """Return the next state, by one arrow of the drawing.
-
-    Raises:
-        IllegalTransition: there is no such arrow.
-    """
-    return follow(TRANSITIONS, state, event)
-
-
 class Trial:
     """The state of a version's trial, and the remembered result.
 
@@ -129,7 +120,7 @@ class Trial:
         self.progress = text
 
     def move(self, event: TrialEvent) -> None:
-        self.state = advance(self.state, event)
+        self.state = follow(TRANSITIONS, self.state, event)
         if self.state is not TrialState.WAITING:
             self.waits, self.since = "", None
         if self.state is not TrialState.TRYING:

@@ -7,7 +7,7 @@ a replacement of the version by itself: new workers load beside those that serve
 import asyncio
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -18,6 +18,7 @@ from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.errors import Conflict, DaemonError, ModelNotFound, Stopping, Upgrading, VersionNotFound
 from tsctl.daemon.core.machine.processes import available, taken
 from tsctl.daemon.extension import Kernel, Service
+from tsctl.daemon.extensions.optimizing import BUILT_IN
 from tsctl.daemon.extensions.optimizing.building import trial_for
 from tsctl.daemon.extensions.optimizing.choice import choose
 from tsctl.daemon.extensions.optimizing.documents import optimized_of, trial_of
@@ -30,6 +31,7 @@ from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import local_pid
 from tsctl.daemon.workers.pool import Pool
+from tsctl.handlers.names import AUTO, usual_optimizations
 
 LOOK_EVERY = 1.0  # seconds
 AGAIN = 30.0  # seconds until memory, or a sample, is looked for again
@@ -42,6 +44,16 @@ def memory_of(pool: Pool) -> tuple[int, int]:
     """Return the bytes of the largest worker, and those that are left. Blocks for milliseconds."""
     pids = [pid for pid in map(local_pid, pool.workers) if pid]
     return max(map(taken, pids)), min(left for left, _ in available())
+
+
+def is_tried(optimize: Sequence[str] | None, handler: str, wish: str) -> bool:
+    """Return whether a version has, or would have, a trial.
+
+    Args:
+        optimize: as in ModelSettings.
+        wish: the daemon's setting `auto_optimize`.
+    """
+    return optimize == (AUTO,) or (optimize is None and wish == BUILT_IN and bool(usual_optimizations(handler)))
 
 
 class TrialRunner:
@@ -79,9 +91,9 @@ class TrialRunner:
 
     def attach(self, model: ModelVersion) -> None:
         """Let a version that was made begin with the set that a trial has chosen."""
-        trial = None if model.lost else trial_for(model, self._config, self._store)
-        if trial is not None:
-            self._by_version[model] = trial
+        tried = is_tried(model.settings.optimize, model.source.manifest.handler, self._config.auto_optimize)
+        if tried and not model.lost:
+            trial = self._by_version[model] = trial_for(model, self._config, self._store)
             model.pool.tell_workers(optimize=None if trial.names is None else list(trial.names))
 
     @property
@@ -127,8 +139,7 @@ class TrialRunner:
     def _of_now(self, model: ModelVersion, trial: Trial) -> Trial:
         """Return the version's trial, which is another one since its batch size or threads were changed."""
         if model.pool.wanted and not _is_of_now(model, trial):
-            trial = trial_for(model, self._config, self._store, model.pool.threads) or trial
-            self._by_version[model] = trial
+            trial = self._by_version[model] = trial_for(model, self._config, self._store, model.pool.threads)
         return trial
 
     def _check_applied(self, model: ModelVersion, trial: Trial) -> None:

@@ -100,6 +100,12 @@ class NoSample(DaemonError):
         )
 
 
+def keep_sample(old: ModelVersion, new: ModelVersion) -> None:
+    """Keep the recorded request of a version that is built anew of the same files."""
+    if new.source.manifest is old.source.manifest and new.settings.record_input:
+        new.sample = old.sample
+
+
 class RecordingService(Service):
     """`GET /tsctl/input/MODEL[/VERSION]`: the body of a sample request, unchanged, with its content type.
 
@@ -110,13 +116,10 @@ class RecordingService(Service):
 
     def __init__(self, kernel: Kernel) -> None:
         self._registry = kernel.registry
+        kernel.registrar.replacing.begun.append(keep_sample)
 
     def attach(self, model: ModelVersion) -> None:
         Recorder(model)
-
-    def replacing(self, old: ModelVersion, new: ModelVersion) -> None:
-        if new.source.manifest is old.source.manifest and new.settings.record_input:  # built anew of the same files
-            new.sample = old.sample
 
     def routes(self, audience: Audience) -> Mapping[str, Route]:
         return {"tsctl": self._route} if audience is Audience.OPERATORS else {}

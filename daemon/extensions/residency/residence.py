@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.states import follow
 from tsctl.daemon.extensions.residency import ON_DEMAND
-from tsctl.daemon.extensions.residency.state import TRANSITIONS, ResidenceEvent, ResidenceState, advance
+from tsctl.daemon.extensions.residency.state import TRANSITIONS, ResidenceEvent, ResidenceState
 from tsctl.daemon.models.presence import Presence
 from tsctl.daemon.models.reporting.model_state import NOT_IN_MEMORY
 from tsctl.daemon.models.version import ModelVersion
@@ -184,7 +185,7 @@ class Residence(Presence):
             IllegalTransition: there is no such arrow.
         """
         before, now = self.state, self._clock.now()
-        self.state = advance(before, event)
+        self.state = follow(TRANSITIONS, before, event)
         if self.state is before:
             return
         self.why, self.since = why, time.time()

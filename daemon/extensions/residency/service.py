@@ -99,7 +99,7 @@ class ResidencyService(Service):
     def live(self, model: ModelVersion) -> Mapping[str, Any]:
         return self.describe(model)
 
-    def overview(self) -> Mapping[str, Any]:
+    def document(self) -> Mapping[str, Any]:
         limits = self._residency.limits
         used = self._residency.used() if limits else {}
         return {"memory": {"budget": dict(limits), "used": {device: used.get(device, 0) for device in limits}}}

@@ -16,8 +16,6 @@ operator takes a version out of HELD. A worker that ends by itself is the pool's
 
 from enum import Enum
 
-from tsctl.daemon.core.states import follow
-
 
 class ResidenceState(Enum):
     UNLOADED = "unloaded"  # no worker
@@ -62,12 +60,3 @@ TRANSITIONS: dict[ResidenceState, dict[ResidenceEvent, ResidenceState]] = {
     },
     ResidenceState.HELD: {ResidenceEvent.LOAD: ResidenceState.LOADING, **_HOLD},
 }
-
-
-def advance(state: ResidenceState, event: ResidenceEvent) -> ResidenceState:
-    """Return the next state, by one arrow of the drawing.
-
-    Raises:
-        IllegalTransition: there is no such arrow.
-    """
-    return follow(TRANSITIONS, state, event)

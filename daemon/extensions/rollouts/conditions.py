@@ -1,6 +1,6 @@
 """The conditions that end a rollout, such as `errors>1%`, and the requests that each of them counts.
 
-    errors>1%      over 1 % of the requests that count are errors (core/endings.py): not those that a client chose
+    errors>1%      over 1 % of the requests that count are errors (core/job.py): not those that a client chose
     p99>1.5x       the 99th percentile of the latency is over 1.5 times that of the versions before
     p99>200ms      or over 200 ms; also `0.2s`
     differs>1%     over 1 % of the answers differ from those of the version before: only with `--compare`

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tsctl.daemon.core.errors import BadRequest
-from tsctl.daemon.core.states import follow
 from tsctl.daemon.extensions.rollouts.conditions import DIFFERS, USUAL, Condition, parse_condition
 from tsctl.daemon.extensions.rollouts.evidence import Samples
 from tsctl.daemon.models.routing.route import Route
@@ -134,15 +133,6 @@ class Rollout:
         total, left = sum(weight for _, weight in self.before), 100.0 - self.share
         kept = tuple((version, weight / total * left) for version, weight in self.before) if left else ()
         return Route(weights=(*kept, (self.version, self.share)), sticky=sticky)
-
-
-def advance(state: RolloutState, event: RolloutEvent) -> RolloutState:
-    """Follow one arrow of the drawing.
-
-    Raises:
-        IllegalTransition: there is no such arrow.
-    """
-    return follow(TRANSITIONS, state, event)
 
 
 def is_possible(rollout: Rollout) -> bool:

@@ -8,15 +8,17 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.errors import BadRequest, Conflict, NotRemembered, Upgrading
+from tsctl.daemon.core.states import follow
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.extensions.rollouts.conditions import together
 from tsctl.daemon.extensions.rollouts.decision import Decision, Finding, decide, find
 from tsctl.daemon.extensions.rollouts.evidence import StepRecord
-from tsctl.daemon.extensions.rollouts.rollout import Rollout, RolloutEvent, RolloutState, advance
+from tsctl.daemon.extensions.rollouts.rollout import TRANSITIONS, Rollout, RolloutEvent, RolloutState
 from tsctl.daemon.extensions.rollouts.sequential import Trials
 from tsctl.daemon.metrics.histogram import Counts
 from tsctl.daemon.models.persistence.ledger import Gate, Ledger
@@ -25,6 +27,7 @@ from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.routing.changes import RouteChanges
 from tsctl.daemon.models.routing.route import Route
 from tsctl.daemon.models.routing.routes import Agreement
+from tsctl.daemon.models.version import ModelVersion
 
 LOOK = 1.0  # seconds between two decisions
 
@@ -180,16 +183,16 @@ class Rollouts:
             raise Conflict(name, "", f"No rollout of model {name} is going on.")
         return rollout
 
-    async def leave(self, name: str, version: str, why: str) -> None:
+    async def leave(self, model: ModelVersion, why: str) -> None:
         """End the rollout that needs a version which must go.
 
         Raises:
             NotRemembered: the rollout has ended, but the snapshot could not be written.
         """
-        rollout = self.by_model.get(name)
-        if rollout is not None and rollout.going_on and version in rollout.versions:
-            event = RolloutEvent.BACK if version == rollout.version else RolloutEvent.PROMOTE
-            await self.end(name, event, why)
+        rollout = self.by_model.get(model.name)
+        if rollout is not None and rollout.going_on and model.version in rollout.versions:
+            event = RolloutEvent.BACK if model.version == rollout.version else RolloutEvent.PROMOTE
+            await self.end(model.name, event, why)
 
     def _reserve(self, name: str) -> None:
         """Reserve a model as long as its rollout goes on."""
@@ -197,7 +200,7 @@ class Rollouts:
         if rollout is None or not rollout.going_on:
             self._registry.reservations.pop(name, None)
         else:
-            refusal = RolloutGoingOn(name, rollout.version)
+            refusal = partial(RolloutGoingOn, name, rollout.version)
             self._registry.reservations[name] = Reservation(rollout.versions, refusal)
 
     def findings(self, name: str, rollout: Rollout) -> list[Finding]:
@@ -239,7 +242,7 @@ class Rollouts:
         """Follow an arrow of the drawing: set the route, and tell of it."""
         assert decision.event is not None
         was = rollout.state
-        state = advance(was, decision.event)
+        state = follow(TRANSITIONS, was, decision.event)
         step = rollout.step + 1 if was is state is RolloutState.STEPPING else rollout.step
         rollout = replace(rollout, state=state, step=step, reason=decision.reason, samples=None)
         self.by_model[name] = rollout

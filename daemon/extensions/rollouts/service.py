@@ -1,6 +1,6 @@
 """The rollouts of all models as a service of the daemon."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -27,6 +27,8 @@ class RolloutsService(Service):
             kernel.registry, registrar.routes, registrar.ledger, registrar.gate, kernel.clock, kernel.events
         )
         self._route = RolloutRoute(kernel.registry, registrar, self.rollouts)
+        registrar.leaving.append(self.rollouts.leave)
+        kernel.registry.forgetting.append(self.rollouts.forget)
 
     def routes(self, audience: Audience) -> Mapping[str, Route]:
         return {f"models/*/{ROLLOUT}": self._route} if audience is Audience.MANAGERS else {}
@@ -53,12 +55,6 @@ class RolloutsService(Service):
         if rollout is None or rollout.version != model.version:
             return {}
         return {"evidence": rollout_document(self.rollouts, model.name)["rollout"]}
-
-    async def leaving(self, model: ModelVersion, why: str) -> None:
-        await self.rollouts.leave(model.name, model.version, why)
-
-    def forget(self, gone: Callable[[str], bool]) -> None:
-        self.rollouts.forget(gone)
 
     def keep(self, *, last: bool) -> Mapping[str, Any] | None:
         if last:

@@ -198,15 +198,13 @@ class ScalingService(Service):
     def __init__(self, kernel: Kernel) -> None:
         self._registry = kernel.registry
         self._autoscaling = Autoscaling(kernel.registry, kernel.clock, kernel.gpus.now)
+        kernel.registrar.replacing.begun.append(carry_over)
 
     def begin(self) -> None:
         self._autoscaling.begin()
 
     def close(self) -> None:
         self._autoscaling.close()
-
-    def replacing(self, old: ModelVersion, new: ModelVersion) -> None:
-        carry_over(old, new)
 
     def describe(self, model: ModelVersion) -> Mapping[str, Any]:
         return {"autoscaling": autoscaling_of(model, self._autoscaling.of(model))}

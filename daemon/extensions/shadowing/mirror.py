@@ -20,9 +20,8 @@ from weakref import WeakSet
 
 from tsctl.daemon.core.arena import Payload
 from tsctl.daemon.core.clock import Clock, Timer
-from tsctl.daemon.core.endings import Ending, ending_of_status
 from tsctl.daemon.core.errors import DaemonError
-from tsctl.daemon.core.job import Job, Param, Piece, Reply
+from tsctl.daemon.core.job import Ending, Job, Param, Piece, Reply, ending_of_status
 from tsctl.daemon.extension import Kernel, Samples, Service
 from tsctl.daemon.extensions.shadowing.idle_time import QUIET, IdleTime, Others
 from tsctl.daemon.models.request_watcher import RequestFacts

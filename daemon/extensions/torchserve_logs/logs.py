@@ -2,11 +2,12 @@
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from tsctl.daemon.api.answered import AnsweredRequests
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.clock import Clock
-from tsctl.daemon.core.logs import OutputLog, without_secrets
+from tsctl.daemon.core.logs import ModelLogs, OutputLog, without_secrets
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.torchserve_logs.files import DaemonLines, LineWriter, LogFiles, TorchServeFile
@@ -15,6 +16,7 @@ from tsctl.daemon.extensions.torchserve_logs.periodic_metrics import PeriodicMet
 from tsctl.daemon.extensions.torchserve_logs.snapshots import TorchServeSnapshots, properties_of
 from tsctl.daemon.http.messages import Request
 from tsctl.daemon.metrics.torchserve.selection import Selection
+from tsctl.daemon.models.version import ModelVersion
 
 FIRST_NUMBER = 9000
 BARE = frozenset(
@@ -52,7 +54,6 @@ class OutputCopies:
 
 
 def exists(pid: int) -> bool:
-    """Return whether a process exists."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -74,7 +75,6 @@ class WorkerNames:
         self._numbers: dict[int, int] = {}  # pid → number
 
     def find(self, pid: int) -> str:
-        """Return the name of the worker with this process."""
         number = self._numbers.get(pid)
         if number is None:
             self._numbers = {known: number for known, number in self._numbers.items() if self._exists(known)}
@@ -110,16 +110,12 @@ class TorchServeLogs:
         if self._lines is not None:
             logging.getLogger("tsctl.daemon").addHandler(self._lines)
 
-    @property
-    def copy(self) -> Callable[[str, str], OutputLog] | None:
-        """The receiver of the output of all workers; None if no file wants it."""
-        wanted = self._lines is not None or "model_log" in self._files or "model_metrics" in self._files
-        return self._copies.of if wanted else None
-
-    @property
-    def answered(self) -> Callable[[Request, int, float], None] | None:
-        """The writer of the line of each request in access_log.log; None without that file."""
-        return None if self._access is None else self._note
+    def follow(self, logs: ModelLogs, requests: AnsweredRequests) -> None:
+        """Write the output of all workers, and a line for each request, as far as a file wants them."""
+        if self._lines is not None or "model_log" in self._files or "model_metrics" in self._files:
+            logs.copies.append(self._copies.of)
+        if self._access is not None:
+            requests.others.append(self._note)
 
     def _note(self, request: Request, status: int, seconds: float) -> None:
         assert self._access is not None
@@ -152,9 +148,9 @@ def _metrics_writer(file: TorchServeFile | None) -> Callable[[str], None]:
 class TorchServeLogsService(Service):
     def __init__(self, kernel: Kernel) -> None:
         config = kernel.config
-        self._ledger = kernel.registrar.ledger
+        self._ledger, self._registry = kernel.registrar.ledger, kernel.registry
         self._logs = TorchServeLogs(config, kernel.selection, kernel.clock, kernel.soon)
-        self.answered, self.copy = self._logs.answered, self._logs.copy
+        self._logs.follow(kernel.logs, kernel.requests)
         self._periodic: PeriodicMetrics | None = None
         kernel.metrics.log = log = self._logs.metrics
         if log is not None:
@@ -172,16 +168,25 @@ class TorchServeLogsService(Service):
         if self._periodic is not None:
             self._periodic.begin()
 
-    def loaded(self) -> None:
+    def serve(self) -> None:
         if self._snapshots is not None:
+            self._ledger.saved.append(self._note_saved)
+            self._note_saved(self._ledger.unsettled)
+
+    def _note_saved(self, unsettled: Iterable[ModelVersion]) -> None:
+        """Write what is registered, once all that is served from the start is loaded, or has failed."""
+        if self._snapshots is None or self._registry.expected:  # those that are not loaded yet would be forgotten
+            return
+        if self._loaded:
+            self._snapshots.changed(unsettled)
+        else:
             self._loaded = True
-            self._snapshots.write("startup", self._ledger.unsettled)
-            self._ledger.saved = self._snapshots.changed
+            self._snapshots.write("startup", unsettled)
 
     async def settle(self, *, replaced: bool) -> None:
         if self._snapshots is not None and not replaced:
-            self._ledger.saved = lambda unsettled: None
-            if self._loaded:  # else models that are not loaded yet would be forgotten
+            self._ledger.saved.remove(self._note_saved)
+            if self._loaded:
                 self._snapshots.write("shutdown", self._ledger.unsettled)
 
     def close(self) -> None:

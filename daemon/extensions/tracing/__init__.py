@@ -55,7 +55,7 @@ class TracingExtension(Extension):
         values["trace_destination"] = found if warning is None else None
         return () if warning is None else (f"warning: {warning}",)
 
-    def check(self, config: "Config") -> None:
+    def prepare(self, config: "Config") -> None:
         if config.trace_destination is not None:
             from tsctl.daemon.extensions.tracing.endpoint import check
 

@@ -23,9 +23,8 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from tsctl.daemon.core.clock import Clock
-from tsctl.daemon.core.endings import WHOSE, Ending, Whose
 from tsctl.daemon.core.errors import DaemonError, RequestExpired
-from tsctl.daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply
+from tsctl.daemon.core.job import WHOSE, Batch, Ending, Fate, Job, JobPhase, Outcome, Reply, Whose
 from tsctl.daemon.extensions.tracing.context import (
     RANDOM,
     SAMPLED,
@@ -159,7 +158,6 @@ class RequestTrace:
             self._end(job, reply.status, reply.error, text)
 
     def refused(self, job: Job, error: DaemonError) -> None:
-        """Note that the job was not accepted."""
         self.queued = math.inf  # it never waited
         self._end(job, error.status, error.kind, str(error))
 

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from tsctl.daemon.core.errors import DaemonError, Loading, NotRemembered, Stopping, UpgradeFailed, Upgrading
 from tsctl.daemon.core.machine.processes import PROC, available, descendants, parents_in, taken
+from tsctl.daemon.core.states import follow
 from tsctl.daemon.lifecycle.upgrade.messages import (
     COUNTS,
     Expected,
@@ -28,7 +29,7 @@ from tsctl.daemon.lifecycle.upgrade.messages import (
     TakeoverFailed,
     within,
 )
-from tsctl.daemon.lifecycle.upgrade.states import Step, UpgradeEvent, advance
+from tsctl.daemon.lifecycle.upgrade.states import TRANSITIONS, Step, UpgradeEvent
 from tsctl.daemon.lifecycle.upgrade.successor import Successor, SuccessorGone
 from tsctl.daemon.metrics.totals import OutgoingCounts
 from tsctl.daemon.models.archives.opening import Progress as Report
@@ -219,7 +220,7 @@ class Upgrade:
             self._move(UpgradeEvent.FINISHED)
 
     def _move(self, event: UpgradeEvent) -> None:
-        self.step = advance(self.step, event)
+        self.step = follow(TRANSITIONS, self.step, event)
 
     async def _run(self, asked: UpgradeRequest, report: Report) -> dict[str, Any]:
         gate = self._registrar.gate

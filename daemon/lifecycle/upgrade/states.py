@@ -13,8 +13,6 @@ until HANDING has ended. From DRAINING on the new one is the daemon, and no arro
 
 from enum import Enum, auto
 
-from tsctl.daemon.core.states import follow
-
 
 class Step(Enum):
     SERVING = auto()  # no upgrade is in progress
@@ -51,15 +49,6 @@ TRANSITIONS: dict[Step, dict[UpgradeEvent, Step]] = {
     Step.DRAINING: {UpgradeEvent.STOPPED: Step.STOPPING, UpgradeEvent.FINISHED: Step.STOPPING},
     Step.STOPPING: {},
 }
-
-
-def advance(step: Step, event: UpgradeEvent) -> Step:
-    """Return the next step, by one arrow of the drawing.
-
-    Raises:
-        IllegalTransition: there is no such arrow.
-    """
-    return follow(TRANSITIONS, step, event)
 
 
 def stops_successor(step: Step, *, supervised: bool) -> bool:

@@ -100,7 +100,6 @@ class Selection:
         return {label: value for label, value in labels.items() if label.lstrip("_") in declared}
 
     def shown(self, name: str) -> bool:
-        """Return whether a metric is on `/metrics`."""
         if name.startswith("tsctl_"):
             return True
         return self._mode != "log" and (self._mode != "legacy" or name in LEGACY) and self.known(name)

@@ -159,7 +159,7 @@ class Ledger:
         self.parts = KeptParts(report)
         self.pending: list[SnapshotEntry] = []
         self.unsettled: set[ModelVersion] = set()
-        self.saved: Callable[[Iterable[ModelVersion]], None] = lambda unsettled: None
+        self.saved: list[Callable[[Iterable[ModelVersion]], None]] = []
         self._registry = registry
         self._directories = directories
         self._chosen: dict[str, str] = {}  # default versions that were chosen by a client
@@ -174,7 +174,8 @@ class Ledger:
         Raises:
             NotRemembered: the snapshot could not be written.
         """
-        self.saved(self.unsettled)
+        for note in self.saved:
+            note(self.unsettled)
         await self._clear_up(self.memory.save(partial(self._present, last=last)))
 
     def restore_parts(self) -> None:

@@ -4,8 +4,9 @@ from collections.abc import Collection, Iterator, Sequence
 
 from tsctl.daemon.core.arena import Lease
 from tsctl.daemon.core.job import Batch, Fate, Job, Outcome, Reply
+from tsctl.daemon.core.states import follow
 from tsctl.daemon.workers.inflight import InFlight
-from tsctl.daemon.workers.rows.state import RowEvent, RowState, advance_row
+from tsctl.daemon.workers.rows.state import TRANSITIONS, RowEvent, RowState
 
 
 class RowsInFlight(InFlight):
@@ -53,7 +54,7 @@ class RowsInFlight(InFlight):
 
     def cancel(self, number: int, event: RowEvent = RowEvent.CANCEL) -> None:
         """Note that nobody waits for a row's answer any more."""
-        self._states[number] = advance_row(self._states[number], event)
+        self._states[number] = follow(TRANSITIONS, self._states[number], event)
 
     @property
     def numbers(self) -> Collection[int]:
@@ -67,7 +68,7 @@ class RowsInFlight(InFlight):
             kept: as in `finish`.
         """
         batch = self._batches.pop(number)
-        advance_row(self._states.pop(number), RowEvent.DONE)
+        follow(TRANSITIONS, self._states.pop(number), RowEvent.DONE)
         del self._numbers[batch.jobs[0]]
         self._end_leases(number, kept)
         return batch

@@ -11,8 +11,6 @@ in the arena stay. The dispatcher takes the row back at the first arrow out of R
 
 from enum import IntEnum, auto
 
-from tsctl.daemon.core.states import follow
-
 
 class RowState(IntEnum):
     RUNNING = auto()  # its answer is awaited
@@ -35,12 +33,3 @@ TRANSITIONS: dict[RowState, dict[RowEvent, RowState]] = {
     RowState.CANCELLED: {RowEvent.DONE: RowState.ENDED, RowEvent.CANCEL: RowState.CANCELLED},
     RowState.ENDED: {},
 }
-
-
-def advance_row(state: RowState, event: RowEvent) -> RowState:
-    """Return the next state, by one arrow of the drawing.
-
-    Raises:
-        IllegalTransition: there is no such arrow.
-    """
-    return follow(TRANSITIONS, state, event)

@@ -23,7 +23,7 @@ from tsctl.daemon.workers.local import LocalWorker
 from tsctl.daemon.workers.processes.spawn import ProcessSource
 from tsctl.daemon.workers.rows.in_flight import RowsInFlight
 from tsctl.daemon.workers.rows.state import RowEvent
-from tsctl.daemon.workers.state import WorkerEvent, WorkerState, advance
+from tsctl.daemon.workers.state import WorkerEvent, WorkerState
 from tsctl.handlers import wire
 from tsctl.handlers.credit import OVERHEAD, PATIENCE
 from tsctl.handlers.runtime.compiling import mypyc_attr
@@ -198,7 +198,7 @@ class RowWorker(LocalWorker):
         self._hung = True
         reply = timeout_reply(seconds)
         if self.state is WorkerState.READY:
-            self.state = advance(self.state, WorkerEvent.STOP)  # nothing more is sent to the worker
+            self._advance(WorkerEvent.STOP)  # nothing more is sent to the worker
         self._process.kill(f"response timeout of {seconds:g} s", "response_timeout")
         self._heard.clear()
         self._flows.close_all()

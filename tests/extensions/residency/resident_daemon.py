@@ -13,4 +13,4 @@ class ResidentDaemon(StubDaemon):
     def use(self, engine: StubEngine) -> None:
         super().use(engine)
         service = ResidencyService(self.registry, Residency(self.registrar.live, engine.clock, {}))
-        connect(self.registry, self.registrar, {"residency": service})
+        connect(self.registrar, {"residency": service})

@@ -12,7 +12,6 @@ from tests.models.replacements import other
 from tsctl.daemon.core.errors import NoReadyWorker, WorkersFailed
 from tsctl.daemon.extensions.residency.residence import residence_of
 from tsctl.daemon.extensions.residency.state import ResidenceState
-from tsctl.daemon.models.loading import load, unload
 from tsctl.daemon.models.registrar import Registration, no_progress
 from tsctl.daemon.models.settings import Overrides
 from tsctl.daemon.models.version import ModelVersion
@@ -44,14 +43,14 @@ async def test_what_was_unloaded_stays_so_over_a_restart_and_comes_back_with_its
     bench = ResidentDaemon(tmp_path)
     model = await register(bench, workers=3)
     await answered(bench, model, "a")
-    await unload(model, bench.registrar.ledger)
+    await bench.registrar.unload(model)
     assert bench.remembered["m/1.0"].request.held
 
     restarted = await bench.restart()
     model = restarted.registry.find("m")
     with pytest.raises(NoReadyWorker, match="`tsctl load m` brings it back"):
         model.submit(restarted.client.job("b"))
-    await load(model, restarted.registrar.ledger, synchronous=True, progress=no_progress)
+    await restarted.registrar.load(model, synchronous=True, progress=no_progress)
 
     assert model.pool.ready == 3
     assert not restarted.remembered["m/1.0"].request.held
@@ -69,7 +68,7 @@ async def test_what_was_scaled_to_0_is_brought_back_by_an_operator_alone(tmp_pat
         model.submit(bench.client.job("a"))
 
     if command == "load":
-        await load(model, bench.registrar.ledger, synchronous=True, progress=no_progress)
+        await bench.registrar.load(model, synchronous=True, progress=no_progress)
     else:
         await bench.registrar.scale(model, 1, 1, synchronous=True, progress=no_progress)
 
@@ -83,7 +82,7 @@ async def test_a_load_that_fails_tells_the_operator_why(tmp_path: Path) -> None:
     bench.engine.load_failure = LoadFailure("ValueError: bad weights")
 
     with pytest.raises(WorkersFailed, match="bad weights"):
-        await load(model, bench.registrar.ledger, synchronous=True, progress=no_progress)
+        await bench.registrar.load(model, synchronous=True, progress=no_progress)
 
     assert model.word == "failed"
 

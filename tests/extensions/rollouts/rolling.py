@@ -28,7 +28,7 @@ class RollingDaemon(StubDaemon):
             registry=self.registry, registrar=self.registrar, clock=engine.clock, events=self.registrar.events
         )
         self.service = RolloutsService(cast(Kernel, parts))
-        connect(self.registry, self.registrar, {"rollouts": self.service})
+        connect(self.registrar, {"rollouts": self.service})
 
     @property
     def rollouts(self) -> Rollouts:

@@ -4,11 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from tsctl.daemon.api.answered import AnsweredRequests
 from tsctl.daemon.api.metrics import selection_of
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.logs import ModelLogs
+from tsctl.daemon.events.events import Events
+from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.extensions.torchserve_logs.logs import TorchServeLogs, access_line
 from tsctl.daemon.http.messages import Request
+from tsctl.daemon.metrics.metrics import Metrics
 
 
 @pytest.mark.parametrize(
@@ -34,15 +39,23 @@ def logs_of(**settings: str) -> TorchServeLogs:
     return TorchServeLogs(config, selection_of(config), clock, clock.soon)
 
 
+def followed(logs: TorchServeLogs) -> tuple[bool, bool]:
+    """Return whether requests are noted, and the output of workers."""
+    outputs = ModelLogs(lambda name, version: Path(), foreground=False)
+    requests = AnsweredRequests(Metrics(), Recurring(Events(), FakeClock()))
+    logs.follow(outputs, requests)
+    return bool(requests.others), bool(outputs.copies)
+
+
 def test_where_no_file_is_wanted_nothing_is_to_be_called() -> None:
     logs = logs_of()
 
-    assert (logs.metrics, logs.answered, logs.copy) == (None, None, None)
+    assert (logs.metrics is not None, *followed(logs)) == (False, False, False)
 
 
 def test_each_place_wants_its_own_part(tmp_path: Path) -> None:
     logs, metrics = logs_of(log_location=str(tmp_path)), logs_of(metrics_location=str(tmp_path))
-    found = [(each.metrics is not None, each.answered is not None, each.copy is not None) for each in (logs, metrics)]
+    found = [(each.metrics is not None, *followed(each)) for each in (logs, metrics)]
     for each in (logs, metrics):
         each.close()
 

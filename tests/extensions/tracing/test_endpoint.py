@@ -49,7 +49,7 @@ def test_a_setting_without_the_library_is_refused_with_the_command_that_installs
     config = configured(tmp_path, {}, trace_endpoint="http://c")
 
     with pytest.raises(StartError, match="`trace_endpoint` is set") as raised:
-        TracingExtension().check(config)
+        TracingExtension().prepare(config)
 
     assert config.notes == ()
     assert "`pip install 'tsctl[traces]'`" in raised.value.hint
@@ -59,7 +59,7 @@ def test_a_variable_without_the_library_is_a_note(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(endpoint, "installed", lambda: False)
     config = configured(tmp_path, BASE)
 
-    TracingExtension().check(config)
+    TracingExtension().prepare(config)
 
     assert config.trace_destination is None
     (note,) = config.notes

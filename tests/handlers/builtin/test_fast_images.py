@@ -55,13 +55,6 @@ def test_other_modes_take_the_usual_way(mode: str) -> None:
     assert torch.equal(usual, fast)
 
 
-def test_numbers_are_taken_as_they_are() -> None:
-    handler = ImageClassifier()
-    fast_images.use(handler)
-
-    assert handler.decode_row({"body": [[[0.5]]]}).tolist() == [[[0.5]]]
-
-
 def test_a_handler_with_transforms_of_its_own_keeps_them() -> None:
     class Mine(ImageClassifier):
         def image_processing(self, image: Image.Image) -> Any:
@@ -73,12 +66,15 @@ def test_a_handler_with_transforms_of_its_own_keeps_them() -> None:
     assert handler.decode_row({"body": example_image()}).tolist() == [1.0]
 
 
-def test_the_usual_way_comes_back() -> None:
-    handler = ImageClassifier()
-    fast_images.use(handler)
-    fast_images.stop_using(handler)
-
-    assert handler.image_processing is ImageClassifier.image_processing
+def test_numbers_are_taken_as_they_are_and_the_usual_way_comes_back() -> None:
+    other = Preparation(mean=(0.0, 0.0, 0.0))
+    for handler, usual in (
+        (ImageClassifier(), ImageClassifier.image_processing), (prepared_so(other), pixels.usual(other)),
+    ):  # fmt: skip
+        fast_images.use(handler)
+        assert handler.decode_row({"body": [[[0.5]]]}).tolist() == [[[0.5]]]
+        fast_images.stop_using(handler)
+        assert handler.image_processing is usual
 
 
 def test_the_example_is_the_same_each_time_and_no_plain_colour() -> None:
@@ -192,11 +188,3 @@ def test_any_preparation_is_torchvisions_and_only_the_bilinear_resize_is_rounded
     assert torch.equal(usual, expected)
     least = 1.001 / 255 if how.interpolation == "bilinear" else 1e-6
     assert fast_images.pixel_drift(expected, fast, how) <= least
-
-
-def test_the_archives_preparation_comes_back_when_the_fast_way_ends() -> None:
-    handler = prepared_so(Preparation(mean=(0.0, 0.0, 0.0)))
-    fast_images.use(handler)
-    fast_images.stop_using(handler)
-
-    assert handler.image_processing is pixels.usual(Preparation(mean=(0.0, 0.0, 0.0)))

@@ -58,28 +58,18 @@ def detect(detector: ObjectDetector, *bodies: bytes) -> list[Any]:
     return detector.handle([{"data": body} for body in bodies], context_of(Path("/")))
 
 
-def test_the_answer_is_a_box_and_a_score_for_each_detection_that_is_sure_enough(detector: ObjectDetector) -> None:
-    assert detect(detector, png(4, 6)) == [[{"cat": [0, 0, 4, 6], "score": 0.5}]]
+CAT, DOG = {"cat": [0, 0, 4, 6], "score": 0.5}, {"dog": [0, 0, 2, 3], "score": 0.25}
 
 
-def test_the_threshold_may_be_another(detector: ObjectDetector) -> None:
-    detector.threshold = 0.2
+@pytest.mark.parametrize(("threshold", "answer"), [(None, [CAT]), (0.2, [CAT, DOG]), (0.9, [])])
+def test_the_answer_is_a_box_and_a_score_for_each_detection_that_is_sure_enough(
+    detector: ObjectDetector, model: Corners, threshold: float | None, answer: list[object]
+) -> None:
+    if threshold is not None:
+        detector.threshold = threshold
 
-    (answer,) = detect(detector, png(4, 6))
-
-    assert answer == [{"cat": [0, 0, 4, 6], "score": 0.5}, {"dog": [0, 0, 2, 3], "score": 0.25}]
-
-
-def test_nothing_detected_is_an_empty_list(detector: ObjectDetector) -> None:
-    detector.threshold = 0.9
-
-    assert detect(detector, png(4, 6)) == [[]]
-
-
-def test_images_of_one_size_are_one_tensor(detector: ObjectDetector, model: Corners) -> None:
-    detect(detector, png(4, 6), png(4, 6))
-
-    assert model.given[0].shape == (2, 3, 6, 4)
+    assert detect(detector, png(4, 6), png(4, 6)) == [answer, answer]
+    assert model.given[0].shape == (2, 3, 6, 4), "images of one size are one tensor"
 
 
 def test_images_of_several_sizes_are_one_batch_too(detector: ObjectDetector, model: Corners) -> None:

@@ -11,9 +11,8 @@ import torch
 from tests.handlers.samples import context_of, row
 from tsctl.handlers import wire
 from tsctl.handlers.runtime import runtime as runtimes
-from tsctl.handlers.runtime.failures import Allowance
 from tsctl.handlers.runtime.out_of_memory import is_out_of_memory
-from tsctl.handlers.runtime.runtime import Runtime, no_pieces
+from tsctl.handlers.runtime.runtime import Allowance, Runtime, no_pieces
 from tsctl.handlers.runtime.steps import ActiveRow, ActiveRows, SteppedRuntime
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.loader import EntryPoint

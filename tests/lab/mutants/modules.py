@@ -13,9 +13,8 @@ MODULES: dict[str, tuple[str, ...]] = {
         "tests/extensions/quarantine",
         *_BATCHING,
     ),
-    "tsctl.daemon.batching.queue": ("tests/batching/test_queue.py", *_BATCHING),
+    "tsctl.daemon.batching.queue": ("tests/batching/test_queue.py", "tests/batching/test_expiry.py", *_BATCHING),
     "tsctl.daemon.batching.policies.auto": ("tests/batching/policies", *_BATCHING),
-    "tsctl.daemon.batching.expiry": ("tests/batching/test_expiry.py", *_BATCHING),
     "tsctl.daemon.workers.inflight": ("tests/workers/test_inflight.py", *_WORKERS),
     "tsctl.daemon.core.arena": ("tests/core/test_arena.py", "tests/http/test_large_bodies.py", *_WORKERS),
     "tsctl.daemon.workers.slot": ("tests/workers/test_slot.py", *_WORKERS),
@@ -52,6 +51,11 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_add: if job.budget is not None → if True": _NO_DEADLINE,
         "_left: if job.budget is not None → if True": _NO_DEADLINE,
         "take_batch: if len(jobs) < count:: len(jobs) < count → len(jobs) <= count": "no job of low priority is added",
+        "next: if waiting < math.inf → if True": "inf less some seconds is inf",
+        "next: if self.queue_timeout < math.inf:: self.queue_timeout < math.inf → self.queue_timeout <= math.inf": (
+            "a time and inf are inf"
+        ),
+        "_overdue: if self.queue_timeout == math.inf → if False": "no time and inf are in the past",
     },
     "tsctl.daemon.batching.policies.auto": {
         "__init__: self._parts = 0  # over how many workers the clients are split; 0 while the clients are unknown …:"
@@ -69,13 +73,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_plan: self._found_for = found_for → pass": "what was found is found anew, and is the same",
         "_plan: if workers > 1:: workers > 1 → workers >= 1": "halves were forgotten when there were several workers",
         "_best: if waited >= gain → if False": "the value of a longer wait is not above 0",
-    },
-    "tsctl.daemon.batching.expiry": {
-        "next: if waiting < math.inf → if True": "inf less some seconds is inf",
-        "next: if self.queue_timeout < math.inf:: self.queue_timeout < math.inf → self.queue_timeout <= math.inf": (
-            "a time and inf are inf"
-        ),
-        "_overdue: if self.queue_timeout == math.inf → if False": "no time and inf are in the past",
     },
     "tsctl.daemon.workers.inflight": {
         "unstarted: if len(self._batches) < 2 and self.overdue is None → if False": "an only batch has started",

@@ -37,10 +37,9 @@ from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.models.archives.opening import Archives, Contents, Progress
 from tsctl.daemon.models.build import ArchiveTexts, ModelFactory
 from tsctl.daemon.models.registrar import Registrar
-from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.registry import LiveVersions, Registry
 from tsctl.daemon.models.request import Registration, Source
 from tsctl.daemon.models.request_path import Resources
-from tsctl.daemon.models.retirement import LiveVersions
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.cores import Placement

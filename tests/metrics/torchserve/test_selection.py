@@ -3,8 +3,8 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.metrics.reading import registered, report, values
-from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, render, texts
+from tests.metrics.reading import registered, render, report, values
+from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, texts
 from tsctl.daemon.metrics.families import emitted
 from tsctl.daemon.metrics.histogram import Histogram
 from tsctl.daemon.metrics.torchserve.selection import SERVER, Selection, shown

@@ -15,10 +15,10 @@ from tests.kit.worker import PlayedProcess, WorkerLog
 from tests.lab.fuzz.damage import cuts
 from tests.lab.fuzz.targets import Target
 from tests.lab.fuzz.targets.frames import MESSAGES
+from tests.metrics.reading import render
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.job import Batch, Job, Reply
 from tsctl.daemon.http.messages import Response
-from tsctl.daemon.metrics.exposition import render
 from tsctl.daemon.metrics.families import emitted, ours
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.metrics.version import VersionMetrics
