@@ -2,8 +2,8 @@
 
 A test can break where names of modules lead from it to a changed file: those that it imports, those that its conftests
 import, and those that are named in a text, as programs for another interpreter are. A file that is no module counts for
-those that name it. Tests of real processes run the whole program, whatever they import: only those that were changed,
-and THIN, stand for them. CI runs all.
+those that name it, the folder beside them in which it is, or a pattern that it fits. Tests of real processes run the
+whole program, whatever they import: only those that were changed, and THIN, stand for them. CI runs all.
 
 Not pytest-testmon, which is kept well and takes several processes: it sees nothing of compiled modules, or of
 programs that tests start, traces each test for what it sees, and knows nothing before it has run all of them once.
@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -27,6 +27,7 @@ MAIN = ("origin/main", "main")  # the branch that a change is made for
 NEAR = 3  # imports; with all further ones, a change of the daemon's core reaches nearly all tests
 _NAMED = re.compile(rf"\b(?:{'|'.join(ROOMS)})(?:\.\w+)+")
 _DOCSTRING = re.compile(r'\A""".*?"""', re.DOTALL)  # may name modules that are not needed: the map of the house does
+_PATTERN = re.compile(r'"([^"\n]*/[^"\n]*\*\.\w+)"')  # as of `TESTS.glob("tsctl/transcripts/*.txt")`
 _FROM = re.compile(rf"\bfrom ((?:{'|'.join(ROOMS)})[\w.]*) import (\([^)]*\)|[^\n]*)")
 
 
@@ -50,6 +51,15 @@ def _files_of(name: str, modules: Mapping[str, str]) -> Iterator[str]:
         yield from {f"{path}.py", f"{path}/__init__.py"} & modules.keys()
 
 
+def reads(path: str, source: str, file: str) -> bool:
+    """Return whether a module seems to read a file that is no module."""
+    read, module = PurePosixPath(file), PurePosixPath(path)
+    if read.name in source or (read.parent.parent == module.parent and f'"{read.parent.name}"' in source):
+        return True
+    bases = [base for base in module.parents if base.name]  # folders that patterns may begin in
+    return any(read.match(f"{base}/{pattern}") for pattern in _PATTERN.findall(source) for base in bases)
+
+
 def distances(changed: Iterable[str], modules: Mapping[str, str]) -> dict[str, int]:
     """Return how many names lead from each module to a changed file; those from which none leads are left out.
 
@@ -57,14 +67,14 @@ def distances(changed: Iterable[str], modules: Mapping[str, str]) -> dict[str, i
         changed: paths of files, from the root.
         modules: the source of each module, by its path.
     """
-    named = {Path(file).name for file in changed if file not in modules}
+    others = [file for file in changed if file not in modules]
     needed_by: dict[str, set[str]] = {}
     for path, source in modules.items():
         for needed in needs_of(path, source, modules):
             needed_by.setdefault(needed, set()).add(path)
     found = dict.fromkeys((file for file in changed if file in modules), 0)
     for path, source in modules.items():
-        if any(name in source for name in named):
+        if any(reads(path, source, file) for file in others):
             found.setdefault(path, 1)
     layer = set(found)
     while layer:

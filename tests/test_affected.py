@@ -1,6 +1,7 @@
 """`make affected`: the tests to which names of modules lead from a change."""
 
-from tests.affected import THIN, breakable, distances
+from tests.affected import THIN, breakable, distances, reads
+from tests.places import ROOT
 
 MODULES = {
     "daemon/__init__.py": '"""The house: daemon.queue, daemon.pool."""',
@@ -34,6 +35,32 @@ def test_what_a_conftest_imports_counts_for_the_tests_beside_it() -> None:
 
 def test_a_file_that_is_no_module_counts_for_those_that_name_it() -> None:
     assert breakable({"docs/promises.md", "gone.py"}, MODULES) == {"tests/test_page.py": 1}
+
+
+def test_a_text_file_counts_for_the_tests_that_read_its_folder() -> None:
+    modules = {
+        "tests/http/test_talks.py": '@told_in((Path(__file__).parent / "talks").glob("*.txt"))',
+        "tests/workers/test_talks.py": '@told_in((Path(__file__).parent / "talks").glob("*.txt"))',
+        "tests/models/test_plays.py": '@told_in(TESTS.glob("extensions/*/plays/*.txt"))',
+        "tests/models/test_scenes.py": '@told_in(TESTS.glob("*/plays/*.txt"))',
+    }
+
+    assert breakable({"tests/http/talks/pipelining.txt"}, modules) == {"tests/http/test_talks.py": 1}
+    assert breakable({"tests/extensions/keys/plays/rates.txt"}, modules) == {"tests/models/test_plays.py": 1}
+    assert breakable({"tests/batching/plays/queue.txt"}, modules) == {"tests/models/test_scenes.py": 1}
+
+
+def test_every_text_of_ours_is_read_by_a_test() -> None:
+    tests = [(str(path.relative_to(ROOT)), path.read_text()) for path in (ROOT / "tests").rglob("test_*.py")]
+    texts = [path for path in (ROOT / "tests").rglob("*.txt") if path.read_text().startswith("## ")]
+
+    unread = {
+        str(text.relative_to(ROOT))
+        for text in texts
+        if not any(reads(path, source, str(text.relative_to(ROOT))) for path, source in tests)
+    }
+    assert len(texts) > 60
+    assert unread == set()
 
 
 def test_a_test_of_real_processes_that_was_changed_runs() -> None:

@@ -39,8 +39,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.extensions": (
         "daemon", "handlers.envelopes", "handlers.names", "handlers.optimize.compiler",
         "handlers.optimize.checks.archive", "handlers.optimize.checks.processor", "handlers.orders",
-        "handlers.own_process", "handlers.ray.messages", "handlers.tensor_heads", "handlers.texts.near",
-        "handlers.wire",
+        "handlers.own_process", "handlers.ray.messages", "handlers.requests.preparation", "handlers.sdk.errors",
+        "handlers.tensor_heads", "handlers.texts.near", "handlers.wire",
     ),
     "daemon.http": ("daemon.http", "daemon.server.extensions", "handlers.texts.near"),
     "daemon.lifecycle": (

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -49,6 +49,7 @@ _STATE_STYLES = {
 _VERDICT_STYLES = {"ok": "green", "warning": "yellow", "problem": "red"}
 _BAR = 40  # columns of a histogram's longest bar
 _SHORT_BAR = 12
+_LARGEST_ALONE = 8  # requests of a batch: larger sizes share the bars of a histogram, so that it fits on the screen
 _GAP = 2  # between the columns of a table
 _LEAST_HANGING = 2  # times its indent: a narrower terminal has no indent
 
@@ -235,6 +236,24 @@ def histogram(counts: Sequence[tuple[str, int]], notes: Sequence[str] = ()) -> N
     out.print(grid)
 
 
+def size_bars(sizes: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Return histogram bars of batch sizes: one for each up to 8, then 9-16, 17-32 and so on, as far as there are any.
+
+    A size that is alone in its range has its own name.
+    """
+    ranges: dict[tuple[int, int], dict[int, int]] = {}
+    for size, count in sorted((int(size), count) for size, count in sizes.items()):
+        low = high = size
+        if size > _LARGEST_ALONE:
+            high = 1 << (size - 1).bit_length()
+            low = high // 2 + 1
+        ranges.setdefault((low, high), {})[size] = count
+    return [
+        (f"{low}-{high}" if len(found) > 1 else str(*found), sum(found.values()))
+        for (low, high), found in ranges.items()
+    ]
+
+
 def _cell(value: Any) -> Text:
     """Return a cell; `[b]` in a path is not markup."""
     return value if isinstance(value, Text) else _foreign(str(value))
@@ -283,10 +302,18 @@ def best_size_text(learned: dict[str, Any], most: int) -> str:
     return f"{best}: {found} (learned)"
 
 
-def batching_text(policy: str, size: int, delay: float, mode: str | None = None, places: int | None = None) -> str:
-    """Describe how a version's requests are sent to its workers; `delay` in milliseconds."""
+def batching_text(
+    policy: str, size: int, delay: float, mode: str | None = None, places: int | None = None, origin: str = ""
+) -> str:
+    """Describe how a version's requests are sent to its workers.
+
+    Args:
+        delay: milliseconds.
+        origin: of the batch size; told where the kind of handler decided.
+    """
     if mode in (None, "batch"):
-        return f"{policy}, at most {size} request{'' if size == 1 else 's'}, {delay:g} ms delay"
+        of = f" ({origin})" if origin.startswith("default for") else ""
+        return f"{policy}, at most {size} request{'' if size == 1 else 's'}{of}, {delay:g} ms delay"
     return f"{mode}, {'' if places is None else f'at most {places} '}requests on their own in a worker"
 
 

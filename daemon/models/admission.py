@@ -12,6 +12,28 @@ from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.workers.pool import Pool
 
 
+class FirstLoads:
+    """The listener of those who wait for the first workers of versions, until one of these has changed.
+
+    Args:
+        call: made when a version's workers have changed.
+    """
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._call = call
+        self._of_versions: list[dict[Callable[[], None], None]] = []
+
+    def listen(self, error: LoadingFirst) -> None:
+        """Listen to the version that is loading."""
+        error.listeners[self._call] = None
+        self._of_versions.append(error.listeners)
+
+    def let_go(self) -> None:
+        for listeners in self._of_versions:
+            listeners.pop(self._call, None)
+        self._of_versions.clear()
+
+
 class AskedVersion(Protocol):
     """A version, as far as the answer depends on it."""
 

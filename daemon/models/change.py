@@ -62,5 +62,5 @@ def change_settings(model: ModelVersion, asked: Mapping[str, Any]) -> None:
             " export it with a dynamic first dimension."
         )
     model.request = replace(model.request, overrides=model.request.overrides.changed(asked, "set"))
-    model.change(model.settings.changed(asked, "set"))
     model.reports.add("settings-changed", f"set {', '.join(f'{name} {value}' for name, value in asked.items())}")
+    model.change(model.settings.changed(asked, "set"))

@@ -30,11 +30,11 @@ class Reservation(NamedTuple):
 
     Attributes:
         versions: those that must stay registered.
-        refusal: the error of a command that would interfere; its text names the remedy.
+        refusal: makes the error of a command that would interfere; its text names the remedy.
     """
 
     versions: tuple[str, ...]
-    refusal: DaemonError
+    refusal: Callable[[], DaemonError]
 
 
 @dataclass(slots=True)
@@ -137,7 +137,7 @@ class Registry:
         """
         found = self.reservations.get(name)
         if found is not None and (not version or version in found.versions):
-            raise found.refusal.with_traceback(None)  # it is raised again and again
+            raise found.refusal()
 
     def holds(self, name: str, version: str) -> bool:
         """Return whether this version of the model is registered."""

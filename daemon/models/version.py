@@ -15,7 +15,7 @@ from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.models.admission import check_for_workers, stopping_error
 from tsctl.daemon.models.archives.sample import Sample
 from tsctl.daemon.models.presence import Presence
-from tsctl.daemon.models.registering.spec import with_default_batch_size, within_file
+from tsctl.daemon.models.registering.spec import batch_size_text, sized
 from tsctl.daemon.models.replacement import Replacement, ReplacementState
 from tsctl.daemon.models.reporting.model_state import CRASHES, NOT_IN_MEMORY, ModelState, is_healthy, word_of
 from tsctl.daemon.models.reporting.reports import VersionReports
@@ -65,7 +65,7 @@ class ModelVersion:
         declared: Declared | None = None,
         notes: Sequence[str] = (),
     ) -> None:
-        settings = with_default_batch_size(settings, source.manifest.handler, declared)
+        settings = sized(settings, source.manifest.handler, declared)
         self.name, self.version = source.manifest.model_name, source.manifest.model_version
         self.source, self.settings = source, settings
         self.clock = resources.clock
@@ -194,7 +194,9 @@ class ModelVersion:
 
     def change(self, settings: ModelSettings) -> None:
         """Apply new settings: waiting jobs are reconsidered, running batches finish."""
-        self.settings = within_file(settings, self.most_rows)
+        self.settings = self._sized(settings)
+        if self.settings is not settings:
+            self.reports.add("settings-changed", batch_size_text(self.settings))
         self.path.change(self.settings)
         for listener in self.change_listeners:
             listener()
@@ -203,11 +205,11 @@ class ModelVersion:
     def learn(self, declared: Declared | None, notes: Sequence[str], most_rows: int = 0) -> None:
         """Note what a worker tells of the handler and of the model, and choose the batch size by that."""
         self.declared, self.notes, self.most_rows = declared, notes, most_rows
-        settings = with_default_batch_size(self.settings, self.source.manifest.handler, declared)
-        settings = within_file(settings, most_rows)
-        if settings is not self.settings:
-            self.reports.add("settings-changed", f"batch size {settings.batch_size}, {settings.origins['batch_size']}")
-            self.change(settings)
+        if self._sized(self.settings) is not self.settings:
+            self.change(self.settings)
+
+    def _sized(self, settings: ModelSettings) -> ModelSettings:
+        return sized(settings, self.source.manifest.handler, self.declared, self.most_rows)
 
     @property
     def retryable(self) -> bool:

@@ -35,24 +35,28 @@ def threads_for(cores: int, workers: int, chosen: int | None = None) -> int:
 
 
 def oversubscription(
-    cores: int, workers: int, chosen: int | None = None, processes: int = 1, *, of_model: int | None = None
-) -> str | None:
+    cores: int, workers: int, chosen: int | None = None, processes: int = 1, *, of_model: int | None = None,
+    of_handler: int = 0,
+) -> str | None:  # fmt: skip
     """Return a warning and a remedy if the workers of a version have more threads than there are cores; None if not.
 
     Args:
         chosen: by the operator, with OMP_NUM_THREADS.
         processes: of each worker.
         of_model: the threads that the model's settings name, which win.
+        of_handler: the threads that the handler has set itself, whatever was said; 0 for none.
     """
     count = workers * processes
-    threads = threads_for(cores, count, of_model or chosen)
+    threads = of_handler or threads_for(cores, count, of_model or chosen)
     if count * threads <= cores:
         return None
     noun = "workers" if processes == 1 else "processes"
     have = f"{count} × {threads} threads" if threads > 1 else f"{count} {noun}"
     share = "1 core" if cores == 1 else f"{cores} cores"
     better = f"at most {cores} would be faster"
-    if threads > 1:
+    if of_handler and threads > 1:
+        better = f"the handler has set {threads} threads itself: {max(1, cores // count)} would be faster"
+    elif threads > 1:
         better = f"`threads` is {of_model}" if of_model else f"OMP_NUM_THREADS is {chosen}: unset it"
         better += f": {max(1, cores // count)} would be faster" if of_model else ""
     return f"{have} share {share} and slow each other down; {better}"

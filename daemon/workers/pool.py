@@ -272,8 +272,12 @@ class Pool:
     @property
     def _threads_in_force(self) -> int:
         """Intra-op threads of each worker's process: its handler's own choice, or its share."""
-        report = next((worker.report for worker in self.workers if worker.report is not None), None)
-        return self.threads if report is None else report.threads or self.threads
+        return self._handlers_threads or self.threads
+
+    @property
+    def _handlers_threads(self) -> int:
+        """Intra-op threads that the handler has set itself; 0 if it has not, and while that is unknown."""
+        return next((worker.report.threads for worker in self.workers if worker.report is not None), 0)
 
     def crowded_with(self, others: Iterable["Pool"]) -> str | None:
         """Return a warning that the workers, alone or with those of other models, have more threads than cores."""
@@ -308,8 +312,9 @@ class Pool:
             most = len(spec.devices) // spec.gpus_each
             return f"each of the {len(spec.devices)} GPUs has a worker" if workers > most else None
         return oversubscription(
-            self.cores, workers, self._operators_threads, spec.processes, of_model=spec.chosen_threads
-        )
+            self.cores, workers, self._operators_threads, spec.processes,
+            of_model=spec.chosen_threads, of_handler=self._handlers_threads,
+        )  # fmt: skip
 
     @property
     def next_gpu_ids(self) -> Sequence[int]:

@@ -114,32 +114,43 @@ def _text_of(part: Part) -> Any:
 def _json(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
     kind, name = argument.target.type, argument.name
     if is_pydantic(kind):
-        return _pydantic(kind, name)
+        return _or_member(_pydantic(kind), name, _fields(kind) if hasattr(kind, "model_fields") else None)
     decoder = msgspec.json.Decoder(kind)
-    fields = _fields(kind)
-    takes_any = _takes_any_object(fields, name)
 
     def decode(part: Part) -> Any:
         if part.parsed:
             return _converted(part.value, kind)
-        if takes_any and (inside := member_of(part, name)) is not None:
-            return _converted(inside.value, kind)
         try:
             return decoder.decode(part.value)
         except msgspec.ValidationError as error:
-            member = None if fields is not None and name in fields else member_of(part, name)
-            if member is not None:
-                return _converted(member.value, kind)
             raise UnreadablePayload(message_of(error)) from None
         except (ValueError, RecursionError) as error:
             raise UnreadablePayload(f"not JSON: {message_of(error)}") from None
 
-    return decode
+    return _or_member(decode, name, _fields(kind))
 
 
-def _takes_any_object(fields: Mapping[str, bool] | None, name: str) -> bool:
-    """Return whether an object with this member alone would be read as a record whose fields are all left out."""
-    return fields is not None and name not in fields and not any(fields.values())
+def _or_member(decode: Decode, name: str, fields: Mapping[str, bool] | None) -> Decode:
+    """Return a decoder of the whole, or of its member of the parameter's name, where the whole cannot be meant.
+
+    Args:
+        fields: of a record, as `_fields`. One that has a field of this name is never taken for such a member.
+    """
+    never = fields is not None and name in fields
+    takes_any = fields is not None and not never and not any(fields.values())  # an object with this member alone, too
+
+    def decode_either(part: Part) -> Any:
+        if takes_any and (inside := member_of(part, name)) is not None:
+            return decode(inside)
+        try:
+            return decode(part)
+        except UnreadablePayload:
+            inside = None if never else member_of(part, name)
+            if inside is None:
+                raise
+        return decode(inside)
+
+    return decode_either
 
 
 def _fields(kind: Any) -> Mapping[str, bool] | None:
@@ -154,19 +165,11 @@ def _fields(kind: Any) -> Mapping[str, bool] | None:
     return None
 
 
-def _pydantic(kind: Any, name: str) -> Decode:
-    fields = _fields(kind) if hasattr(kind, "model_fields") else None
-    takes_any = _takes_any_object(fields, name)
-
+def _pydantic(kind: Any) -> Decode:
     def decode(part: Part) -> Any:
-        if takes_any and (inside := member_of(part, name)) is not None:
-            part = inside
         try:
             return kind.model_validate(part.value) if part.parsed else kind.model_validate_json(bytes(part.value))
         except (ValueError, RecursionError) as error:  # pydantic's ValidationError is a ValueError
-            member = None if fields is not None and name in fields else member_of(part, name)
-            if member is not None:
-                return decode(member)
             raise UnreadablePayload(_in_one_line(error)) from None
 
     return decode

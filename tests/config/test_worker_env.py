@@ -67,9 +67,6 @@ def test_how_threads_wait_is_left_to_whoever_chose_it(chosen: dict[str, str], tm
         ("envelope", "kserve", "TS_SERVICE_ENVELOPE", "kserve"),
         ("decode_input", "FALSE", "TS_DECODE_INPUT_REQUEST", "false"),
         ("limit_image_pixels", "true", "TS_LIMIT_MAX_IMAGE_PIXELS", "true"),
-        ("sequence_id_header", "X-Dialogue", "TS_REQUEST_SEQUENCE_ID", "X-Dialogue"),
-        ("sequence_start_header", "X-Begin", "TS_REQUEST_SEQUENCE_START", "X-Begin"),
-        ("sequence_end_header", "X-End", "TS_REQUEST_SEQUENCE_END", "X-End"),
     ],
 )
 def test_a_setting_is_a_variable(setting: str, text: str, variable: str, value: str, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A service of an extension that notes how it is called, on a registration over stub workers."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from tests.kit.daemon import StubDaemon
@@ -42,7 +43,7 @@ class NotedService(Service):
             raise ValueError(kept["broken"])
 
     def reserve(self, name: str, versions: tuple[str, ...]) -> None:
-        refusal = Conflict(name, "", f"{name} is reserved. End it.")
+        refusal = partial(Conflict, name, "", f"{name} is reserved. End it.")
         self._daemon.registry.reservations[name] = Reservation(versions, refusal)
 
     async def note_leaving(self, model: ModelVersion, why: str) -> None:

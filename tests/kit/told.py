@@ -13,6 +13,11 @@ from typing import NamedTuple
 import pytest
 
 WRITES = "WRITE_TRANSCRIPTS" in os.environ
+if WRITES and os.environ.get("CI"):
+    raise pytest.UsageError(
+        "WRITE_TRANSCRIPTS is set where CI is: a comparison that failed there would be written away. Write them on your"
+        " machine, and read the diff."
+    )
 
 
 class Told(NamedTuple):

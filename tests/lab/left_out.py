@@ -41,7 +41,7 @@ def without(text: str, name: str) -> str:
 def unlinked(text: str, name: str) -> str:
     """Return a page whose links to an extension's guide, and paths of its folders, are text."""
     for place in places_of(name):
-        text = text.replace(f"`{place}`", place)
+        text = re.sub(rf"`({place}(?:/[^`\s]*)?)`", r"\1", text)
     return re.sub(rf"\[([^\]]+)\]\((?:[^)\s]*/)?{name}\.md(?:#[^)\s]*)?\)", r"\1", text)
 
 

@@ -43,4 +43,18 @@ BUILT_IN = Declared([Input("data", "image")], batches=True, built_in=True)
     ],
 )  # fmt: skip
 def test_default_batch_size(fallback: int, handler: str, says: Declared | None, expected: tuple[int, str]) -> None:
-    assert default_batch_size(fallback, handler, says) == expected
+    assert default_batch_size(fallback, handler, says, "auto") == expected
+
+
+@pytest.mark.parametrize(
+    ("says", "expected"),
+    [
+        pytest.param(declared(), (8, "default for typed handlers with `fixed`"), id="lists"),
+        pytest.param(
+            declared(batches=False, waits=True), (8, "default for typed handlers with `fixed`"), id="a coroutine"),
+        pytest.param(declared(batch_size=32), (32, "the handler's declaration"), id="but for a size of its own"),
+        pytest.param(declared(batches=False), (1, "default for handlers of single values"), id="and single values"),
+    ],
+)  # fmt: skip
+def test_fixed_waits_for_no_more_than_eight(says: Declared, expected: tuple[int, str]) -> None:
+    assert default_batch_size(8, "h.py", says, "fixed") == expected

@@ -40,6 +40,17 @@ async def test_a_command_that_would_interfere_is_refused_with_the_remedy(
     assert (bench.names, bench.registry.find("m").version) == (["m/1.0", "m/2.0", "m/3.0"], "1.0")
 
 
+async def test_each_command_has_an_error_of_its_own(tmp_path: Path) -> None:
+    registry = (await reserved(tmp_path)).registry
+    raised = []
+    for _ in range(2):
+        with pytest.raises(Conflict) as caught:
+            registry.check_unreserved("m")
+        raised.append(caught.value)
+
+    assert raised[0] is not raised[1]
+
+
 async def test_a_version_that_is_not_needed_and_another_model_are_free(tmp_path: Path) -> None:
     bench = await reserved(tmp_path)
     await bench.register(bench.mar("n"))

@@ -6,7 +6,8 @@ import pytest
 
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
-from tsctl.commands.bench import notes, target_of
+from tests.tsctl.transcripts import loaded
+from tsctl.commands.bench import notes, show, target_of
 
 
 @pytest.mark.parametrize(
@@ -57,3 +58,11 @@ def test_without_the_extra_it_is_named(
     result = invoke("bench", "net", tmp_path / "cat.jpg", "--protocol", "grpc")
 
     assert (result.exit_code, "pip install 'tsctl[grpc]'" in result.stderr) == (1, True)
+
+
+def test_large_batches_share_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    batches = {"sizes": {str(size): 1 for size in range(1, 33)}, "reasons": {"full": 32}}
+    show(loaded("figures") | {"model": "net", "bodyBytes": 5, "load": {"connections": 32}, "batches": batches})
+
+    below = capsys.readouterr().out.partition("Batches by size\n")[2].partition("\n\n")[0]
+    assert [line.split()[0] for line in below.splitlines()] == [*"12345678", "9-16", "17-32"]

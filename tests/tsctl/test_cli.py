@@ -84,7 +84,7 @@ def test_an_earlier_spelling_is_todays(typed: str, earlier: dict[str, str], now:
     ("verb", "option"),
     [
         ("register", "--model-name"), ("archive", "--model-name"), ("bench", "--connections"), ("tune", "--input"),
-        ("check", "--input"), ("optimize", "--input"), ("scale", "--workers"), ("console", "--address"),
+        ("check", "--input"), ("scale", "--workers"), ("console", "--address"),
     ],
 )  # fmt: skip
 def test_an_earlier_spelling_is_accepted_and_not_shown(invoke: Invoke, verb: str, option: str) -> None:

@@ -171,6 +171,17 @@ def test_the_models_own_threads_win_over_the_operators_and_the_warning_names_the
     assert oversubscription(8, 2, 8, of_model=4) is None
 
 
+def test_the_handlers_own_threads_win_over_all_that_was_said() -> None:
+    warning = "2 × 8 threads share 8 cores and slow each other down; the handler has set 8 threads itself: 4 would be"
+
+    assert oversubscription(8, 2, 1, of_model=2, of_handler=8) == f"{warning} faster"
+    assert oversubscription(8, 2, 8, of_model=8, of_handler=4) is None
+    assert (
+        oversubscription(2, 4, of_handler=1)
+        == "4 workers share 2 cores and slow each other down; at most 2 would be faster"
+    )
+
+
 SLOW = "threads, and slow each other down while they work at once"
 
 

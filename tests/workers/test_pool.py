@@ -14,6 +14,7 @@ from tsctl.daemon.workers.pool import Pool
 from tsctl.daemon.workers.slot import SlotState
 from tsctl.daemon.workers.state import TRANSITIONS, WorkerEvent, WorkerState
 from tsctl.daemon.workers.stub import StubEngine, StubWorker
+from tsctl.handlers.wire import Loaded
 
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback …")
 
@@ -156,6 +157,17 @@ def test_whether_there_is_room_for_so_many_workers(
 
     assert pool.shortage_with(workers) == expected
     assert pool.oversubscription == (None if devices else expected)
+
+
+def test_the_threads_that_the_handler_has_set_count_in_the_room_for_one_more_worker() -> None:
+    clock = FakeClock()
+    engine = StubEngine(clock, report=Loaded(0.0, own_handle=False, threads=4))
+    pool = Pool(engine, make_spec(), clock, Heard(), cores=8)
+    pool.scale(2)
+    clock.settle()
+
+    assert pool.shortage_with(2) is None
+    assert "the handler has set 4 threads itself" in (pool.shortage_with(3) or "")
 
 
 def test_a_version_may_have_an_engine_of_its_own() -> None:

@@ -243,7 +243,7 @@ def show(document: dict[str, Any]) -> None:
         render.heading("Batches by reason")
         render.histogram(list(batches["reasons"].items()))
         render.heading("Batches by size")
-        render.histogram(list(batches["sizes"].items()))
+        render.histogram(render.size_bars(batches["sizes"]))
     if latency["max"]:
         render.heading("Latency")
         render.histogram([(f"≤ {_time(bar['upTo'])}", bar["count"]) for bar in document["histogram"]])

@@ -16,8 +16,6 @@ from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 from tsctl.trouble import STYLE, beside_state
 
-MOST_BARS = 16  # of a histogram, so that all bars fit on the screen
-
 
 @click.command(cls=Verb)
 @model_argument
@@ -68,6 +66,7 @@ def show(document: dict[str, Any]) -> None:
                     batching["maxBatchDelay"],
                     batching.get("mode"),
                     batching.get("places"),
+                    next((each["origin"] for each in ours["settings"] if each["name"] == "batchSize"), ""),
                 ),
             ),
             (
@@ -110,7 +109,7 @@ def show(document: dict[str, Any]) -> None:
         render.heading("Traffic")
         render.facts(_traffic(batching))
         render.heading("Batches by size")
-        render.histogram(_ranges({int(size): count for size, count in batching["sizes"].items()}))
+        render.histogram(render.size_bars(batching["sizes"]))
         render.heading("Batches by reason")
         reasons = sorted(batching["reasons"].items(), key=lambda pair: -pair[1])
         render.histogram(reasons, notes=[batching["meanings"].get(reason, "") for reason, _ in reasons])
@@ -222,19 +221,6 @@ def _replacement(replacement: dict[str, Any] | None) -> list[tuple[str, str]]:
             running, queued = replacement["running"], replacement["queued"]
             text = f"{url} was replaced, and still finishes {running} running and {queued} waiting requests"
     return [("replacement", text)]
-
-
-def _ranges(sizes: dict[int, int]) -> list[tuple[str, int]]:
-    """Return histogram bars: one per batch size, or, if there are many sizes, 1, 2, 3-4, 5-8, 9-16 and so on."""
-    if len(sizes) <= MOST_BARS:
-        return [(str(size), count) for size, count in sorted(sizes.items())]
-    bars = {}
-    low = high = 1
-    while low <= max(sizes):
-        count = sum(count for size, count in sizes.items() if low <= size <= high)
-        bars[str(high) if low == high else f"{low}-{high}"] = count
-        low, high = high + 1, high * 2
-    return list(bars.items())
 
 
 def _on_gpus(worker: dict[str, Any]) -> str:

@@ -23,6 +23,7 @@ from tsctl.daemon.core.errors import (
 )
 from tsctl.daemon.http.deadline_header import read_budget
 from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.models.admission import FirstLoads
 from tsctl.daemon.models.registry import Registry
 
 READY = "ready"  # routes that tell about a model: their answer is that it is not ready
@@ -44,7 +45,7 @@ class HeldRequests:
         self._waiting: dict[Exchange, tuple[Callable[[Exchange], None], Timer | None]] = {}
         self._bytes = 0
         self._looking = False  # soon
-        self._listened: list[dict[Callable[[], None], None]] = []  # listeners of versions, with one of ours
+        self._loads = FirstLoads(self._look_soon)
         registry.listeners.append(self._look_again)
 
     def __repr__(self) -> str:
@@ -82,8 +83,7 @@ class HeldRequests:
             left = request.began + most - self._clock.now()
             timer = self._clock.later(max(0.0, left), partial(self._expire, exchange, name, doing))
         if isinstance(error, LoadingFirst):
-            error.listeners[self._look_soon] = None
-            self._listened.append(error.listeners)
+            self._loads.listen(error)
         self._bytes += len(request.body)
         self._waiting[exchange] = again, timer
         exchange.on_leave = partial(self._leave, exchange)
@@ -102,9 +102,7 @@ class HeldRequests:
 
     def _look_again(self) -> None:
         self._looking = False
-        for listeners in self._listened:
-            listeners.pop(self._look_soon, None)
-        self._listened.clear()
+        self._loads.let_go()
         for exchange in list(self._waiting):
             again = self._let_go(exchange)
             again(exchange)

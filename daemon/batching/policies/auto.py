@@ -54,7 +54,7 @@ class Auto:
         self._parts = 0  # over how many workers the clients are split; 0 while the clients are unknown …
         self._share = batch_size  # … and how many of them share a batch
         self._clients = 0
-        self._found = 0  # `_parts`, as last computed …
+        self._found = self._found_share = 0  # `_parts` and `_share`, as last computed …
         self._found_for = (0, 0, 0)  # … for so many clients, workers and changes of the learned times
 
     def decide(self, facts: Facts, now: float) -> Send | Wait:
@@ -98,7 +98,7 @@ class Auto:
             return Wait(due) if company else self._send(facts, "nobody_left")
         # 7. Too little can be won by a timer. But pending input is read first, while that brings more jobs: eight
         # clients of a handler that does nothing come in batches of 8, not 4, at 40 µs of CPU a request, not 50.
-        if times.per_batch < LEAST_GAIN:
+        if times.per_batch < (LEAST_HOLD if self._parts else LEAST_GAIN):
             if traffic.missing and waiting > self._seen:
                 self._seen = waiting
                 return Wait(now)
@@ -107,7 +107,7 @@ class Auto:
         missing = self._missing()
         if now < self._return_due and missing:
             return Wait(min(due, self._return_due))  # each client that returns increases the gain
-        hold = self._returning(min(missing, self._share - waiting), now)
+        hold = self._returning(missing, self._share - waiting, now)
         if hold:
             self._return_due = now + hold
         else:
@@ -161,11 +161,12 @@ class Auto:
         together = traffic.together
         found_for = (clients, workers, together.changes + self._best.changes)
         if self._found_for != found_for:  # seldom: the learned times seldom change
-            self._found = best_parts(together, clients, workers, self._best.size)
+            self._found, self._found_share = best_parts(
+                together, clients, workers, self._best.size, traffic.turnarounds
+            )
             self._found_for = found_for
         self._clients = clients
-        self._parts = self._found
-        self._share = min(self._best.size, -(-clients // self._found))
+        self._parts, self._share = self._found, self._found_share
 
     def _burst(self, waiting: int, now: float) -> float:
         """Return the seconds to hold for the next arrival, 0.0 if that does not pay."""
@@ -178,21 +179,23 @@ class Auto:
         callers = self._traffic.callers
         return callers.regulars - callers.present if self._parts else self._traffic.missing
 
-    def _returning(self, missing: int, now: float) -> float:
-        """Return the seconds to hold for so many clients, 0.0 if that does not pay."""
+    def _returning(self, missing: int, room: int, now: float) -> float:
+        """Return the seconds to hold for the first of the missing clients for whom there is room; 0.0 for none."""
         if missing <= 0:
             return 0.0
         traffic = self._traffic
-        return _best(traffic.turnarounds, now - traffic.last_return, missing, traffic.times.per_batch)
+        gain, silent = traffic.times.per_batch, now - traffic.last_return
+        return _best(traffic.turnarounds, silent, min(missing, room), gain, missing)
 
 
-def _best(law: Survival, elapsed: float, count: int, gain: float) -> float:
-    """Find x that maximises gain·P(all of `count` have come within x) − E[min(the last one's time, x)].
+def _best(law: Survival, elapsed: float, count: int, gain: float, clients: int = 1) -> float:
+    """Find x that maximises gain·P(`count` of the clients have come within x) − E[min(the last one's time, x)].
 
     Args:
         law: distribution of one client's time; the clients are independent of each other.
         elapsed: seconds that all have been silent.
         gain: seconds.
+        clients: at least `count`.
 
     Returns:
         Seconds from now; 0.0 if not waiting is best.
@@ -202,7 +205,7 @@ def _best(law: Survival, elapsed: float, count: int, gain: float) -> float:
         return 0.0
     best, best_value, waited, come, at = 0.0, 0.0, 0.0, 0.0, elapsed
     for edge, above in law.later(elapsed + LEAST_HOLD):
-        chance = (1.0 - above / left) ** count
+        chance = at_least(count, clients, 1.0 - above / left)
         waited += (edge - at) * (1.0 - (come + chance) / 2)
         value = gain * chance - waited
         if value > best_value:
@@ -213,14 +216,28 @@ def _best(law: Survival, elapsed: float, count: int, gain: float) -> float:
     return best
 
 
+def at_least(count: int, clients: int, come: float) -> float:
+    """Return the probability that so many of the clients have come, of whom each has with a probability of its own."""
+    if count >= clients:
+        return come**clients
+    if come >= 1.0:
+        return 1.0
+    term = fewer = (1.0 - come) ** clients
+    for number in range(1, count):
+        term *= come / (1.0 - come) * (clients - number + 1) / number
+        fewer += term
+    return 1.0 - fewer
+
+
 WORTH_IT = 1.02  # times as fast: for less no further worker is used
 
 
-def best_parts(together: Together, jobs: int, workers: int, batch_size: int) -> int:
-    """Choose over how many workers the clients are split.
+def best_parts(together: Together, jobs: int, workers: int, batch_size: int, turnarounds: Survival) -> tuple[int, int]:
+    """Choose over how many workers the clients are split, and how many share a batch.
 
     k simultaneous batches take the time learned for k busy workers (traffic/times.py): where workers share cores,
-    splitting saves nothing, and where each has its own, splitting saves all but the fixed cost.
+    splitting saves nothing, and where each has its own, splitting saves all but the fixed cost. While clients are
+    between an answer and their next request, smaller batches of the others keep the workers busy.
 
     Jobs over `batch_size` wait for the next round.
 
@@ -228,13 +245,24 @@ def best_parts(together: Together, jobs: int, workers: int, batch_size: int) -> 
         jobs: at least 1.
         workers: present, busy or not; at least 1.
     """
-    best, most = 1, 0.0
+    best, most = (1, min(jobs, batch_size)), 0.0
+    back = 1.0 / turnarounds.rate if turnarounds.rate else 0.0
+    if back > together.hoped(1, min(jobs, batch_size)):
+        back = 0.0  # who takes longer than a batch is on no round with the others
     for parts in range(1, min(workers, jobs) + 1):
-        size = min(jobs / parts, batch_size)
-        seconds = together.hoped(parts, size)
-        rate = parts * size / seconds if seconds else 0.0
-        if rate > most * WORTH_IT:
-            best, most = parts, rate
+        even = -(-jobs // parts)
+        for over in sorted({parts, parts + 1, 3 * parts // 2, 2 * parts}):
+            size = min(jobs / over, batch_size)
+            seconds = together.hoped(parts, size)
+            if not seconds:
+                continue
+            rate = parts * size / seconds
+            if back:
+                cycle = seconds + back
+                company = min(size * cycle / (2 * jobs), turnarounds.latest(size) - back)
+                rate = min(rate, jobs / (cycle + company))
+            if rate > most * WORTH_IT:
+                best, most = (parts, min(batch_size, even if over == parts else -(-jobs // over))), rate
     return best
 
 

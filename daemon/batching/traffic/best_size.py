@@ -12,6 +12,10 @@ together, or faster. So the cost of a request is learned by size, from batches t
     FIRST ──batches of twice as many are cheaper──▶ … ──▶ ANY SIZE; ──they are not──▶ at most the limit before
     ANY SIZE ──a smaller one is cheaper, or as cheap──▶ at most SIZE ──another one is cheaper──▶ at most that one
 
+A smaller size is compared with all larger ones as they come about: where few wait, batches as large as the limit are
+too few to be known. One request in a batch is taken as soon as it is likely that it costs no more: it is the only size
+of its kind, and no luckiest of many.
+
 Where enough wait, another size is tried: one request, or a size near the present one, until it is known whether it is
 cheaper. Tries take at most `SHARE` of the workers' time, and as much as `CREDIT` batches at first.
 """
@@ -251,13 +255,23 @@ class BestSize:
 
     def _doubt(self, one: SizeCost, other: SizeCost) -> float:
         """Return the uncertainty of the difference of two costs: a standard deviation."""
-        total = 0.0
-        for each in (one, other):
-            weight = self._weight(each)
-            usual = self._usual_variance * each.cost * each.cost
-            spans = each.spans * weight / each.weight
-            total += (each.variance * weight + usual * PRIOR) / (weight + PRIOR) / spans
-        return math.sqrt(total)
+        return math.sqrt(self._variance(one) + self._variance(other))
+
+    def _variance(self, each: SizeCost) -> float:
+        """Return the uncertainty of a cost, as a variance."""
+        weight = self._weight(each)
+        usual = self._usual_variance * each.cost * each.cost
+        return (each.variance * weight + usual * PRIOR) / (weight + PRIOR) / self._spans(each)
+
+    def _spans(self, each: SizeCost) -> float:
+        return each.spans * self._weight(each) / each.weight
+
+    def _larger(self, size: int, present: int, known: dict[int, SizeCost]) -> tuple[float, float]:
+        """Return the cost of a request in batches larger than a size, as they come about, and its variance."""
+        larger = [(self._spans(each), each) for other, each in known.items() if size < other <= present]
+        total = sum(spans for spans, _ in larger)
+        cost = sum(spans * each.cost for spans, each in larger) / total
+        return cost, sum(spans * spans * self._variance(each) for spans, each in larger) / (total * total)
 
     def _rise(self) -> None:
         """Double a first limit while that pays; else go back to the one before."""
@@ -284,13 +298,18 @@ class BestSize:
         if len(known) < 2:
             return
         now = known[present]
-        best, least = present, now.cost
+        best, most = present, 0.0
         for size, each in known.items():
-            if self._weight(each) < ENOUGH_TO_CHOOSE:
+            if self._weight(each) < ENOUGH_TO_CHOOSE or size == present:
                 continue
-            cost = self._better(size, each.cost, present) + SURE * self._doubt(each, now) + WORTH_IT * now.cost
-            if cost < least and (size < present or self.size < self.most):
-                best, least = size, cost
+            cost, variance = self._larger(size, present, known) if size < present else (now.cost, self._variance(now))
+            doubt = math.sqrt(variance + self._variance(each))
+            if size == 1:
+                gain = cost - self._better(size, each.cost, present) - doubt
+            else:
+                gain = cost - each.cost - SURE * doubt - WORTH_IT * cost
+            if gain > most and (size < present or self.size < self.most):
+                best, most = size, gain
         if best != present:
             self.size = self._usual = min(best, self.most)
             self._rising = False
@@ -305,7 +324,9 @@ class BestSize:
         now = known[present]
         dearer = [size for size, each in known.items() if size > present and each.cost > DEARER * now.cost]
         larger = min(dearer, default=math.inf)
-        best, least, predicted = 0, math.inf, self._times.spread and len(known) >= VARIED
+        best, least = 0, math.inf
+        # Where the straight line has no fixed part, it does not fit: smaller batches are cheaper than it says.
+        predicted = self._times.spread and len(known) >= VARIED and self._times.per_batch > 0.0
         half = self._costs.get(present // 2)
         hopeless = half is not None and self._weight(half) >= ONE and half.cost > FAR * now.cost
         for size in (*steps_beside(present, min(self.most, waiting)), *(() if hopeless else (1,))):

@@ -76,6 +76,17 @@ class Survival:
             above -= count
             yield edge, above
 
+    def latest(self, count: float) -> float:
+        """Return the expected longest of so many times, in seconds; 0.0 without values."""
+        if not self._total:
+            return 0.0
+        seconds, at, come = 0.0, 0.0, 0.0
+        for edge, above in self.later(0.0):
+            now = max(0.0, 1.0 - above / self._total) ** count if above > 0.0 else 1.0
+            seconds += (edge - at) * (1.0 - (come + now) / 2)
+            at, come = edge, now
+        return seconds
+
     @property
     def median(self) -> float:
         """The median in seconds, rounded up to the edge of a bucket; 0.0 without values."""

@@ -107,7 +107,10 @@ class InferenceService:
                 yield answer
 
     async def _prepared(self, request: Any, head: CallHead) -> tuple[ModelVersion, list[Param]]:
-        """Return the version that answers, and the parameters; large ones are copied in turns with other calls."""
+        """Return the version that answers, and the parameters; large ones are copied in turns with other calls.
+
+        The inputs are a map, which has no order on the wire: handlers, caches and recordings get them by name.
+        """
         name, version = request.model_name, request.model_version or None
         model: ModelVersion
 
@@ -118,7 +121,7 @@ class InferenceService:
         await find()
         params = [
             Param(key, "", await self._turns.finish(share_steps(value, self._take), find))
-            for key, value in request.input.items()
+            for key, value in sorted(request.input.items())
         ]
         return model, params
 

@@ -41,6 +41,7 @@ _TEXT_INPUT, _TEXT_OUTPUT = "text_input", "text_output"
 _SHOWN = 100  # characters of a name in a message
 
 Members = dict[str, msgspec.Raw]
+Inputs = tuple[Mapping[str, str], list[str]]  # the kind of each, and which are texts
 _members = msgspec.json.Decoder(Members)
 
 
@@ -69,10 +70,11 @@ class TextReader:
             DaemonError: the version does not accept the job, as `ModelVersion.submit`.
         """
         model = find()
-        _check_text(model)
+        inputs = _inputs_of(model)
         if len(exchange.request.body) > MOST_JSON:
             return self._read_in_turns(exchange, find, model, stream, unnamed)
-        _generate(exchange, model, finish(_read_steps(exchange.request.body)), stream=stream, unnamed=unnamed)
+        given = finish(_read_steps(exchange.request.body))
+        _generate(exchange, model, inputs, given, stream=stream, unnamed=unnamed)
         return None
 
     async def _read_in_turns(
@@ -81,10 +83,13 @@ class TextReader:
         reading = Reading(_read_steps(exchange.request.body))
         await self._turns.read(reading, exchange, model.settings.client_timeout, reading.finish)
         if reading.finished is not None:
-            _generate(exchange, find(), reading.finished, stream=stream, unnamed=unnamed)
+            model = find()
+            _generate(exchange, model, _inputs_of(model), reading.finished, stream=stream, unnamed=unnamed)
 
 
-def _generate(exchange: Exchange, model: ModelVersion, given: Members, *, stream: bool, unnamed: bool) -> None:
+def _generate(
+    exchange: Exchange, model: ModelVersion, inputs: Inputs, given: Members, *, stream: bool, unnamed: bool
+) -> None:
     """Submit the job of a request for a text.
 
     Args:
@@ -93,12 +98,11 @@ def _generate(exchange: Exchange, model: ModelVersion, given: Members, *, stream
         unnamed: the client named no version.
 
     Raises:
-        NotServed: the model declares no text.
         BadRequest: the request is malformed, or has a member that is no input.
         DaemonError: the version does not accept the job, as `ModelVersion.submit`.
     """
     try:
-        prepared, name = _prepared(model, given, stream=stream)
+        prepared, name = _prepared(model, inputs, given, stream=stream)
     except DaemonError as error:
         model.metrics.refused(error)
         raise
@@ -109,8 +113,8 @@ def _generate(exchange: Exchange, model: ModelVersion, given: Members, *, stream
     )  # fmt: skip
 
 
-def _check_text(model: ModelVersion) -> tuple[Mapping[str, str], list[str]]:
-    """Return the model's inputs, and which are texts. Raise NotServed if none is."""
+def _inputs_of(model: ModelVersion) -> Inputs:
+    """Return the model's inputs, and which are texts. Raise NotServed if none is, and count it."""
     kinds = _kinds_of(model)
     texts = [name for name, kind in kinds.items() if kind == "text"]
     if not texts:
@@ -125,9 +129,9 @@ def _check_text(model: ModelVersion) -> tuple[Mapping[str, str], list[str]]:
     return kinds, texts
 
 
-def _prepared(model: ModelVersion, given: Members, *, stream: bool) -> tuple[PreparedRequest, str]:
+def _prepared(model: ModelVersion, inputs: Inputs, given: Members, *, stream: bool) -> tuple[PreparedRequest, str]:
     """Return the request as its job carries it, and the id that the client has given it, empty without one."""
-    kinds, texts = _check_text(model)
+    kinds, texts = inputs
     name = _decoded(given.pop("id"), str, "id") if "id" in given and "id" not in kinds else ""
     parameters: Members = {}
     if "parameters" in given and "parameters" not in kinds:

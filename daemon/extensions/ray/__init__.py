@@ -5,12 +5,22 @@ bridge    a source of processes, as templates are
 
 import re
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.model_settings.kinds import MOST, Choice, Document
 from tsctl.daemon.model_settings.row import ModelSetting
 from tsctl.daemon.setting_values import Setting
+
+if TYPE_CHECKING:
+    from tsctl.daemon.config.config import Config
+    from tsctl.daemon.core.clock import Clock
+    from tsctl.daemon.extensions.ray.bridge import RayEngine
+    from tsctl.daemon.models.settings import ModelSettings
+    from tsctl.daemon.workers.engine import WorkerSpec
+
+RAY = "ray"  # of the setting `engine`
 
 RAY_OPTIONS = (
     "a mapping of `num_cpus`, `num_gpus` (numbers), `resources` (names with numbers), `placement` (SPREAD or PACK)"
@@ -63,7 +73,7 @@ class RayExtension(Extension):
     )  # fmt: skip
     model_settings = (
         ModelSetting(
-            name="engine", kind=Choice(("local", "ray")), label="engine",
+            name="engine", kind=Choice(("local", RAY)), label="engine",
             help="Where the workers run: on this machine, or on the nodes of the daemon's Ray cluster"
             " (`--ray-address`).",
             yaml="engine", rest="engine", flag="--engine",
@@ -81,8 +91,34 @@ class RayExtension(Extension):
     help_groups = (("Workers and handlers", ("ray_address",)), ("Workers", ("engine",)))
 
     def install(self, kernel: Kernel) -> Service:
-        from tsctl.daemon.extensions.ray.bridge import RayService
-
         service = RayService(kernel.config, kernel.clock, kernel.spare)
         kernel.registrar.factory.specified.append((self.needs, service.specify))
         return service
+
+
+class RayService(Service):
+    """The service; a daemon without a cluster has it, too, and refuses versions that ask for one.
+
+    Args:
+        spare: as in `Kernel`.
+    """
+
+    def __init__(self, config: "Config", clock: "Clock", spare: Callable[[int], None]) -> None:
+        self._config, self._clock, self._spare = config, clock, spare
+        self._engine: RayEngine | None = None
+
+    def specify(self, settings: "ModelSettings", spec: "WorkerSpec") -> "WorkerSpec":
+        if settings.engine != RAY:
+            return spec
+        from tsctl.daemon.extensions.ray import bridge  # only now: most daemons have no such version
+
+        address = bridge.check_cluster(self._config)
+        options = bridge.actor_options_of(settings, spec)
+        threads = spec.chosen_threads or max(1, int(options.num_cpus))
+        if self._engine is None:
+            self._engine = bridge.engine_at(address, self._config, self._clock, self._spare)
+        return replace(spec, engine=self._engine, own=options, devices=(), chosen_threads=threads)
+
+    def close(self) -> None:
+        if self._engine is not None:
+            self._engine.close()

@@ -11,14 +11,12 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from importlib.util import find_spec
 
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.worker_env import model_environment
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.errors import BadRequest, InvalidModel
-from tsctl.daemon.extension import Service
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.workers.engine import BatchEvents, WorkerListener, WorkerSpec
 from tsctl.daemon.workers.local import LocalWorker
@@ -273,7 +271,6 @@ class RayEngine:
         self._children.end()
 
 
-RAY = "ray"
 # The settings that workers on nodes do not have, and what to do about each; other extensions' are among them.
 _REFUSED = {
     "sequences": "`sequenceBatching`: remove it, or run the model on this machine",
@@ -292,7 +289,7 @@ def check_cluster(config: Config) -> str:
     """
     if config.ray_address is None:
         raise BadRequest("engine is ray, but this daemon has no Ray cluster: start it with `--ray-address HOST:PORT`.")
-    if find_spec(RAY) is None:
+    if find_spec("ray") is None:
         raise BadRequest(
             "engine is ray, but the package ray is not installed: `pip install 'tsctl[ray]'`, in the same version as on"
             " the cluster."
@@ -319,32 +316,6 @@ def actor_options_of(settings: ModelSettings, spec: WorkerSpec) -> ActorOptions:
     return ActorOptions(**(settings.ray or {}))
 
 
-class RayService(Service):
-    """The service; a daemon without a cluster has it, too, and refuses versions that ask for one.
-
-    Args:
-        spare: as in `Kernel`.
-    """
-
-    def __init__(self, config: Config, clock: Clock, spare: Callable[[int], None]) -> None:
-        self._config, self._clock, self._spare = config, clock, spare
-        self._engine: RayEngine | None = None
-
-    def specify(self, settings: ModelSettings, spec: WorkerSpec) -> WorkerSpec:
-        """Return the configuration of workers on the cluster; raises BadRequest or InvalidModel."""
-        if settings.engine != RAY:
-            return spec
-        address = check_cluster(self._config)
-        options = actor_options_of(settings, spec)
-        threads = spec.chosen_threads or max(1, int(options.num_cpus))
-        return replace(spec, engine=self._engine_at(address), own=options, devices=(), chosen_threads=threads)
-
-    def close(self) -> None:
-        if self._engine is not None:
-            self._engine.close()
-
-    def _engine_at(self, address: str) -> "RayEngine":
-        if self._engine is None:
-            loop, environment = asyncio.get_running_loop(), model_environment(os.environ, self._config)
-            self._engine = RayEngine(address, loop, self._clock, environment, self._spare)
-        return self._engine
+def engine_at(address: str, config: Config, clock: Clock, spare: Callable[[int], None]) -> RayEngine:
+    """Return the engine of a cluster, on the loop that runs; `spare` as in `Kernel`."""
+    return RayEngine(address, asyncio.get_running_loop(), clock, model_environment(os.environ, config), spare)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from tsctl.daemon.core.clock import Clock, Timer
@@ -199,7 +200,7 @@ class Rollouts:
         if rollout is None or not rollout.going_on:
             self._registry.reservations.pop(name, None)
         else:
-            refusal = RolloutGoingOn(name, rollout.version)
+            refusal = partial(RolloutGoingOn, name, rollout.version)
             self._registry.reservations[name] = Reservation(rollout.versions, refusal)
 
     def findings(self, name: str, rollout: Rollout) -> list[Finding]:

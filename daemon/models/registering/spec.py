@@ -28,7 +28,7 @@ from tsctl.handlers.wire import Declared, Isolation, Measurement, Mode
 
 TYPED = 32  # of functions that take lists
 WAITING = 32  # of coroutines that take single values
-FIRST = 8  # of a size that nobody has said, before it is known that more pay
+FIRST = 8  # of a size that nobody has said, before it is known that more pay, or where nothing learns that
 
 # Origins of a batch size, as describe shows them.
 DEFAULT = "default"
@@ -36,11 +36,12 @@ OF_DECLARATION = "the handler's declaration"
 OF_BUILT_IN = "default for built-in handlers"
 OF_TYPED = "default for typed handlers"
 OF_WAITING = "default for coroutines"
+OF_FIXED = "default for typed handlers with `fixed`"
 OF_SINGLE = "default for handlers of single values"
 OF_FILE = "all that the model's file takes"
 
 
-def default_batch_size(fallback: int, handler: str, declared: Declared | None) -> tuple[int, str]:
+def default_batch_size(fallback: int, handler: str, declared: Declared | None, policy: str) -> tuple[int, str]:
     """The batch size of a version for which nobody names one.
 
     The signature of a typed handler decides, whether it comes as a file, in an archive or by TorchServe's API:
@@ -48,6 +49,7 @@ def default_batch_size(fallback: int, handler: str, declared: Declared | None) -
         typed, with a batch size of its own       that size
         typed, takes lists                        32
         typed, coroutine of single values         32: the requests of a batch wait at the same time
+        either of these, with `fixed`             8: each batch that is not full is held, however rarely more come
         typed, takes single values                1: a batch would only be a loop
         built in, or a subclass that leaves the   the client's fallback
         steps that see batches as they are
@@ -67,6 +69,8 @@ def default_batch_size(fallback: int, handler: str, declared: Declared | None) -
     if declared is not None and not declared.built_in:
         if declared.batch_size:
             return min(declared.batch_size, MOST), OF_DECLARATION
+        if policy == "fixed" and (declared.batches or declared.waits):
+            return FIRST, OF_FIXED
         if declared.batches:
             return TYPED, OF_TYPED
         return (WAITING, OF_WAITING) if declared.waits else (1, OF_SINGLE)
@@ -77,9 +81,9 @@ def default_batch_size(fallback: int, handler: str, declared: Declared | None) -
 def with_default_batch_size(settings: ModelSettings, handler: str, declared: Declared | None) -> ModelSettings:
     """Return the settings with the default batch size, or the same object if there is nothing to change."""
     said = settings.origins.get("batch_size", DEFAULT if settings.fallback_batch_size else "")
-    if said not in (DEFAULT, OF_DECLARATION, OF_BUILT_IN, OF_TYPED, OF_WAITING, OF_SINGLE):
+    if said not in (DEFAULT, OF_DECLARATION, OF_BUILT_IN, OF_TYPED, OF_WAITING, OF_FIXED, OF_SINGLE):
         return settings
-    size, origin = default_batch_size(settings.fallback_batch_size, handler, declared)
+    size, origin = default_batch_size(settings.fallback_batch_size, handler, declared, settings.policy)
     if (settings.batch_size, said) == (size, origin):
         return settings
     return settings.changed({"batch_size": size}, origin)
@@ -93,15 +97,22 @@ def first_batch_size(settings: ModelSettings) -> int:
     return FIRST if settings.origins.get("batch_size") == OF_TYPED else 0
 
 
-def within_file(settings: ModelSettings, most: int) -> ModelSettings:
-    """Return the settings with a batch size that the model's file takes, or the same object.
+def sized(settings: ModelSettings, handler: str, declared: Declared | None, most: int = 0) -> ModelSettings:
+    """Return the settings with the default batch size, if nobody named one, but none that the model's file does not
+    take; or the same object.
 
     Args:
         most: rows that the file takes at a time; 0 for any number.
     """
+    settings = with_default_batch_size(settings, handler, declared)
     if not most or settings.batch_size <= most:
         return settings
     return settings.changed({"batch_size": most}, OF_FILE)
+
+
+def batch_size_text(settings: ModelSettings) -> str:
+    """Return the batch size and its origin, for an event."""
+    return f"batch size {settings.batch_size}, {settings.origins['batch_size']}"
 
 
 def mode_of(settings: ModelSettings) -> Mode:

@@ -87,7 +87,10 @@ def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str
     if model_file:
         return _load_eager(model_dir / Path(model_file).name, weights_path, config, device)
     if weights_path is None:
-        raise HandlerError("the archive has neither a model file nor a serialized file, so there is no model to load")
+        raise HandlerError(
+            "there is no model to load: neither a model file nor a serialized file is named. Name one with `tsctl"
+            " archive --model-file` or `--serialized-file`, or let `initialize` load the model"
+        )
     refusal = refusal_of(weights_path)
     if refusal:
         raise HandlerError(refusal)

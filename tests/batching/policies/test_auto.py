@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tsctl.daemon.batching.policies.auto import Auto
+from tsctl.daemon.batching.policies.auto import Auto, at_least
 from tsctl.daemon.batching.policies.collector import Facts, Send, Wait, latest
 from tsctl.daemon.batching.traffic.callers import Survival
 from tsctl.daemon.batching.traffic.traffic import Traffic
@@ -354,7 +354,7 @@ def of_several(
     """Regular clients of two workers, who all have a job here; 50 ms + 10 ms a job."""
     bench, callers = AutoUnderTraffic(), [Caller() for _ in range(clients)]
     for caller in callers:
-        bench.arrive(caller, at=bench.now + 0.01)
+        bench.arrive(caller, at=bench.now + 0.0001)
         bench.serve(0.0)
     bench.learn(0.05, 0.01)
     if learn:
@@ -511,3 +511,10 @@ def test_independent_arrivals_are_never_waited_for(rate: float) -> None:
         bench.serve(0.0, count=len(bench.waiting))
         bench.traffic.times.spread = True
         bench.traffic.times.per_batch, bench.traffic.times.per_job = 0.008, 0.0004
+
+
+@pytest.mark.parametrize(("count", "clients", "come", "chance"), [
+    (3, 3, 0.5, 0.125), (1, 3, 0.5, 0.875), (2, 3, 0.5, 0.5), (2, 4, 1.0, 1.0), (1, 5, 0.0, 0.0),
+])  # fmt: skip
+def test_the_chance_that_enough_of_the_clients_have_come(count: int, clients: int, come: float, chance: float) -> None:
+    assert at_least(count, clients, come) == pytest.approx(chance)

@@ -3,6 +3,7 @@
 import pytest
 
 from tsctl.daemon.batching.policies.auto import best_parts, parts_now
+from tsctl.daemon.batching.traffic.callers import Survival
 from tsctl.daemon.batching.traffic.times import BatchTimes, Together
 
 A, C = 0.050, 0.010
@@ -36,11 +37,27 @@ def together(cores: int, workers: int = 4, slower: float = 1.0) -> Together:
 def test_clients_that_come_again_are_cut_where_most_are_answered(
     cores: int, jobs: int, workers: int, parts: int
 ) -> None:
-    assert best_parts(together(cores), jobs, workers, 8) == parts
+    assert best_parts(together(cores), jobs, workers, 8, Survival())[0] == parts
 
 
 def test_batches_that_take_minutes_are_cut_as_well() -> None:
-    assert best_parts(together(4, slower=1000.0), 8, 4, 8) == 4
+    assert best_parts(together(4, slower=1000.0), 8, 4, 8, Survival()) == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("turnaround", "share"),
+    [
+        pytest.param(0.0001, 8, id="they are back at once: all travel"),
+        pytest.param(0.08, 6, id="a third is on its way: the others keep the workers busy"),
+        pytest.param(10.0, 8, id="nobody comes again within a batch"),
+    ],
+)
+def test_while_clients_are_on_their_way_back_batches_of_the_others_are_smaller(turnaround: float, share: int) -> None:
+    turnarounds = Survival()
+    for _ in range(100):
+        turnarounds.add(turnaround)
+
+    assert best_parts(together(4), 16, 2, 8, turnarounds) == (2, share)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ class Workers:
     """
 
     def __init__(self, curve: Curve, most: int, waiting: int = 100, noise: float = 0.05, first: int = 0) -> None:
-        self.best = BestSize(most, BatchTimes(), first)
+        self.times = BatchTimes()
+        self.best = BestSize(most, self.times, first)
         self.curve, self.waiting, self.noise = curve, waiting, noise
         self.chance = random.Random(1)
         self.sent: Counter[int] = Counter()
@@ -38,10 +39,11 @@ class Workers:
             count = min(self.best.next(self.waiting, 1), self.waiting)
             self.best.sent(count)
             seconds = self.curve(count) * self.chance.uniform(1.0 - self.noise, 1.0 + self.noise)
+            self.times.add(count, seconds)
             self.best.returned(count, seconds)
             self.sent[count] += 1
             self.seconds += seconds
-            if number >= 0.9 * batches:
+            if number >= int(0.9 * batches):
                 last[count] += 1
             if self.best.size != self.sizes[-1]:
                 self.sizes.append(self.best.size)
@@ -95,6 +97,24 @@ def test_a_first_limit_is_doubled_while_batches_of_twice_as_many_are_cheaper(cur
     workers.run(24)
 
     assert workers.sizes == sizes, workers.best
+
+
+def test_where_few_wait_ones_are_taken_that_cost_as_much_as_all_larger_batches_that_come_about() -> None:
+    workers = Workers(CURVES["requests cost the same in any batch"][0], 8, noise=0.1)
+    for _ in range(2 * LONG):
+        workers.waiting = workers.chance.choice((1, 1, 1, 1, 2, 2, 3, 4))
+        workers.run(1)
+
+    assert workers.best.size == 1
+
+
+def test_where_few_wait_large_batches_stay_that_are_cheaper_by_what_larger_ones_of_few_save() -> None:
+    workers = Workers(lambda n: 0.006 + 0.024 * n, 8, noise=0.1)
+    for _ in range(2 * LONG):
+        workers.waiting = workers.chance.choice((1, 1, 1, 1, 2, 2, 3, 4))
+        workers.run(1)
+
+    assert workers.best.size == 8
 
 
 def test_a_first_limit_waits_for_batches_that_reach_it() -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import random
 
 import pytest
 from hypothesis import given
@@ -76,6 +77,17 @@ def test_the_weight_is_spread_evenly_within_a_bucket() -> None:
 
 def test_the_median_is_the_edge_above_it() -> None:
     assert of(0.001, 0.001, 0.001, 5.0).median == next(edge for edge in EDGES if edge >= 0.001)
+
+
+def test_the_longest_of_several_times_is_that_of_their_law() -> None:
+    survival, chance = Survival(), random.Random(1)
+    for _ in range(5000):
+        survival.add(chance.expovariate(1000.0))
+
+    assert Survival().latest(3) == 0.0
+    # Of n exponential times with a mean of 1 ms the longest is expected after 1 + 1/2 + … + 1/n ms.
+    assert survival.latest(1) == pytest.approx(0.001, rel=0.1)
+    assert survival.latest(8) == pytest.approx(0.00272, rel=0.1)
 
 
 def test_a_million_values_keep_their_proportions() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.extensions.grpc.client import GrpcHouse, grpc, grpc_house
+from tests.kit.shelf import needs
 from tsctl.daemon.api.management.routes import management_routes
 from tsctl.daemon.core.errors import ResourceNotFound
 from tsctl.daemon.extension import Audience
@@ -21,7 +22,6 @@ from tsctl.daemon.extensions.grpc.server import methods_of
 from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.router import join, resolved
-from tsctl.daemon.server.extensions import EXTENSIONS
 
 pytestmark = pytest.mark.slow  # a real server and client
 OIP = SERVICES[0]
@@ -53,7 +53,7 @@ async def test_a_model_is_described_as_over_http(tmp_path: Path) -> None:
         assert [each["modelName"] for each in described] == ["m"]
 
 
-@pytest.mark.skipif(not any(each.name == "oip" for each in EXTENSIONS), reason="its routes are those over HTTP")
+@needs("oip")
 async def test_the_repository_lists_loads_and_unloads(tmp_path: Path) -> None:
     async with managed(tmp_path) as made:
         model = await made.house.serve("m")
@@ -78,6 +78,7 @@ async def test_a_call_without_its_route_over_http_is_not_found() -> None:
         await relay({}, "POST", ["v2", "repository", "index"], {}, head)
 
 
+@needs("oip")
 async def test_a_configuration_to_load_a_model_with_is_refused_as_over_http(tmp_path: Path) -> None:
     async with managed(tmp_path) as made:
         await made.house.serve("m")

@@ -19,7 +19,6 @@ from tsctl.daemon.extensions.grpc.oip import SERVICES
 from tsctl.daemon.extensions.grpc.protos import messages
 from tsctl.daemon.extensions.grpc.protos.messages import message_class, request_class
 from tsctl.daemon.extensions.grpc.tensor_contents import read_steps
-from tsctl.daemon.extensions.sequences.marks import SequenceMark, read_mark
 from tsctl.daemon.model_settings.declarations import DATATYPES
 from tsctl.handlers.wire import Declared, Input
 
@@ -139,6 +138,7 @@ async def test_raw_contents_of_every_datatype_go_and_come_unchanged(tmp_path: Pa
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_the_parameters_of_a_sequence_are_its_headers(tmp_path: Path, streamed: bool) -> None:
+    marks = pytest.importorskip("tsctl.daemon.extensions.sequences.marks")  # this daemon may have none
     async with grpc_house(tmp_path) as made:
         await made.house.serve(
             "m", config=DECLARED + "sequenceBatching: true\nmaxSequenceJobQueueSize: 4\njobQueueSize: 4\n"
@@ -158,10 +158,10 @@ async def test_the_parameters_of_a_sequence_are_its_headers(tmp_path: Path, stre
             for request in requests:
                 await made.settled(made.call("ModelInfer", request, OIP))
 
-        assert [read_mark(job.headers) for job in jobs_of(made)] == [
-            SequenceMark("7", start=True, end=False, made=False),
-            SequenceMark("7", start=False, end=False, made=False),
-            SequenceMark("7", start=False, end=True, made=False),
+        assert [marks.read_mark(job.headers) for job in jobs_of(made)] == [
+            marks.SequenceMark("7", start=True, end=False, made=False),
+            marks.SequenceMark("7", start=False, end=False, made=False),
+            marks.SequenceMark("7", start=False, end=True, made=False),
         ]
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.api.house import House
 from tests.extensions.grpc.client import INFERENCE, GrpcHouse, grpc, grpc_house, prediction
+from tests.kit.shelf import needs
 from tsctl.daemon.extensions.grpc.oip import SERVICES
 from tsctl.daemon.extensions.grpc.protos.messages import message_class
 from tsctl.daemon.models.routing.route import parse_route
@@ -55,6 +56,7 @@ async def test_calls_are_routed_and_metadata_names_a_version(tmp_path: Path, own
         assert answered(served.house) == wanted + Counter({"2.0": 1})
 
 
+@needs("shadowing")
 async def test_calls_are_copied_to_a_shadow(tmp_path: Path) -> None:
     async with grpc_house(tmp_path) as served:
         await routed(served, "1.0=1")

@@ -4,9 +4,11 @@ import asyncio
 from pathlib import Path
 
 from tests.api.house import House
+from tests.kit.shelf import needs
 from tsctl.daemon.extensions.quarantine.service import quarantine_of
 
 
+@needs("sequences")
 def test_a_version_with_sequences_has_none_since_no_request_can_run_alone_elsewhere(tmp_path: Path) -> None:
     model = asyncio.run(House(tmp_path).serve("m", config="sequenceBatching: true"))
 

@@ -1,6 +1,8 @@
 """Models with `engine: ray`: which of them a daemon accepts, and what their workers take."""
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +10,13 @@ import pytest
 
 from tests.api.house import House
 from tests.kit.build import make_config
+from tests.places import ROOT
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import BadRequest, InvalidModel
+from tsctl.daemon.extensions.ray import RayService
 from tsctl.daemon.extensions.ray import bridge as room
-from tsctl.daemon.extensions.ray.bridge import RayEngine, RayService, check_cluster
+from tsctl.daemon.extensions.ray.bridge import RayEngine, check_cluster
 from tsctl.daemon.marfile import parse_manifest
 from tsctl.daemon.models.registering.spec import worker_spec
 from tsctl.daemon.models.settings import ROWS, Overrides, merge
@@ -115,6 +119,16 @@ def test_a_daemon_needs_a_cluster_and_the_package(
 
     monkeypatch.setattr(room, "find_spec", lambda name: object())
     assert check_cluster(config) == "head:6379"
+
+
+def test_the_bridge_is_imported_by_the_first_version_for_a_cluster_alone(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from tests.api.house import House; House(Path(sys.argv[1]));"
+        " print('tsctl.daemon.extensions.ray' in sys.modules, 'tsctl.daemon.extensions.ray.bridge' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, tmp_path], cwd=ROOT, capture_output=True, text=True)
+
+    assert done.stdout.split() == ["True", "False"], done.stderr
 
 
 def test_a_version_for_a_cluster_is_not_registered_without_one(house: House) -> None:

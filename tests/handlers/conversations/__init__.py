@@ -17,6 +17,7 @@ The rest is written by `python -m tests.lab transcripts`:
     = takes text: str (text) → str   what a typed or built-in handler declares; `= note: …`: what its author is told;
                                      `= handle is ours`: the class has none of its own
     . printed                        on the standard output
+    : printed                        on the standard error, but for the tracebacks of `!`
     ~ 0 a                            a piece of the answer to the first row; without any: the batch goes on
     < 200 a (text/plain)             an answer: its status, body and headers; of one that failed, TorchServe's word
     = measured gauge Heat C 21.5 {}  what the daemon is told, but for the times of the handler and of its stages
@@ -59,6 +60,12 @@ class Net(torch.nn.Module):
     def forward(self, x):
         return x * self.weight + (100.0 if self.training else 0.0)
 """
+_TRACEBACK = re.compile(
+    r"^Traceback \(most recent call last\):\n(?: .*\n)+\S.*\n"
+    r"(?:\n(?:The above exception was the direct cause|During handling of the above exception).*\n\n)?",
+    re.MULTILINE,
+)
+_TORCH_LOGS = re.compile(r"[IWE][0-9]{4} [0-9:.]+ [0-9]+ torch/")
 # What libraries say of a file, and of a body, each release in its own words.
 _OF_A_FILE = re.compile(r"(weights alone need a model file|is not a torch.export file): .*")
 _THEIRS = re.compile(
@@ -77,7 +84,7 @@ def play(lines: list[str], model_dir: Path) -> list[str]:
                     made += [line, *talk.happen(line[2:])]
                 case "> ":
                     made += [line, *talk.ask(line[2:])]
-                case "= " | ". " | "~ " | "~" | "< " | "! ":
+                case "= " | ". " | ": " | "~ " | "~" | "< " | "! ":
                     """Made anew."""
                 case _:
                     made.append(line)
@@ -197,6 +204,7 @@ class _Conversation(contextlib.ExitStack):
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(logged):
             answers = runtime.run(rows, lambda pieces: told.extend(_pieces(pieces)))
         printed.end()
+        told += self._on_stderr(logged)
         told += [f"< {_told(each)}" for each in answers]
         if runtime.isolation is not None:
             assert runtime.isolation.seconds > 0
@@ -217,9 +225,9 @@ class _Conversation(contextlib.ExitStack):
         (self._folder / "mine.py").write_text("\n".join([*self.source, ""]))
         load = wire.Load("net", "1.0", str(self._folder), self._handler, {"model": self._model}, 8, 1, GPU_ID)
         told: list[str] = []
-        printed = _Printed(told)
+        printed, logged = _Printed(told), io.StringIO()
         try:
-            with contextlib.redirect_stdout(printed):
+            with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(logged):
                 runtime = self._runtime = Runtime.load(msgspec.structs.replace(load, **self._fields))
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is told
             error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next  # without this frame
@@ -230,7 +238,13 @@ class _Conversation(contextlib.ExitStack):
             told += ["= handle is ours"] * (not runtime.own_handle)
             told += [f"= note: {note}" for note in runtime.notes]
         printed.end()
-        return told
+        return [*told, *self._on_stderr(logged)]
+
+    def _on_stderr(self, logged: io.StringIO) -> Iterable[str]:
+        """Yield what was printed on the standard error, but for tracebacks, and what torch logs, by its time."""
+        text = _TRACEBACK.sub("", logged.getvalue()).replace(str(self._folder), "FOLDER")
+        lines = (line.rstrip() for line in text.splitlines() if not _TORCH_LOGS.match(line))
+        yield from (f": {line}" for line in lines if line)
 
     def _of_ours(self, traceback: str) -> Iterable[str]:
         """Yield a traceback's lines, but for libraries' frames and Python's marks, which are others in each release."""

@@ -121,14 +121,17 @@ def _bold(peer: str) -> str:
     return f"**{peer}**" if peer == OURS or variant(peer) else peer
 
 
+def _wrong(results: Results, workload: str, connections: int, peer: str) -> bool:
+    return any(each.get("wrong") for each in results.of(workload, connections, peer))
+
+
 def _cell(results: Results, workload: str, connections: int, peer: str, column: Column) -> str:
     _, figure, text = column
     values = [each[figure] for each in results.of(workload, connections, peer) if figure in each]
     median = results.median(workload, connections, peer, figure)
     if median is None:
         return ""
-    wrong = any(each.get("wrong") for each in results.of(workload, connections, peer))
-    if figure == "rate" and wrong:
+    if figure == "rate" and _wrong(results, workload, connections, peer):
         return "wrong answers"
     spread = f" ({text(min(values))}–{text(max(values))})" if figure == "rate" and len(values) > 1 else ""
     return text(median) + spread
@@ -153,7 +156,7 @@ def _loss(results: Results, workload: str, connections: int, figure: str) -> str
     better = []
     for peer in results.peers(workload):
         theirs = results.median(workload, connections, peer, figure)
-        if peer == OURS or variant(peer) or theirs is None:
+        if peer == OURS or variant(peer) or theirs is None or _wrong(results, workload, connections, peer):
             continue
         ahead = theirs > ours * MARGIN if more_is_better else ours > theirs * MARGIN
         if ahead:

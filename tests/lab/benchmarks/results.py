@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Figures = dict[str, float]  # rate: answers/s · p50 p95 p99 first again: s · cpu: s a request · pss: bytes · counts
+COSTS = ("p50", "p95", "p99", "first", "again", "cpu", "pss")  # of which 0 says that nothing was measured
 
 
 @dataclass(slots=True)
@@ -36,5 +37,6 @@ class Results:
 
     def median(self, workload: str, connections: int, peer: str, figure: str) -> float | None:
         """The median over the rounds, None if it was not measured."""
-        found = [figures[figure] for figures in self.of(workload, connections, peer) if figure in figures]
+        of = [figures[figure] for figures in self.of(workload, connections, peer) if figure in figures]
+        found = [value for value in of if value or figure not in COSTS]
         return statistics.median(found) if found else None

@@ -47,7 +47,24 @@ def test_a_server_that_answers_wrongly_or_never_again_does_not_win() -> None:
     results.add("kill", 0, "mosec", {"again": float("inf")})
 
     assert "| mosec | wrong answers |" in page.load_table(results, "constant", 8)
-    assert not [line for line in losses(results) if "killed" in line]
+    assert losses(results) == []
+
+
+@pytest.mark.parametrize("figure", ["p50", "p99", "cpu", "pss"])
+def test_a_figure_that_was_not_measured_is_no_win(figure: str) -> None:
+    results = results_of(tsctl=figures(100.0), mosec=figures(100.0) | {figure: 0})
+
+    assert losses(results) == []
+    row = next(line for line in page.load_table(results, "constant", 8).splitlines() if line.startswith("| mosec "))
+    assert "|  |" in row
+
+
+def test_no_failed_request_is_a_win() -> None:
+    results = Results({"workloads": ["kill"]})
+    results.add("kill", 0, "tsctl", {"lost": 8})
+    results.add("kill", 0, "mosec", {"lost": 0})
+
+    assert [line.rpartition(": ")[2] for line in losses(results)] == ["better is mosec (0 against 8)."]
 
 
 @pytest.mark.parametrize(

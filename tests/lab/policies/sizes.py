@@ -8,6 +8,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from tests.lab.policies.loads import Closed, Load, Poisson
@@ -15,9 +16,9 @@ from tests.lab.policies.page import compare
 from tests.lab.policies.workers import constant
 from tests.lab.policies.world import MakeCollector, Measured, SimulatedModel, World
 from tsctl.daemon.batching.policies.auto import Auto
+from tsctl.daemon.models.registering.spec import FIRST
 
-NEAR_ENOUGH = 0.95  # of the rate of the best size, with one worker …
-OF_SEVERAL = 0.8  # … and with several, over which clients are cut by other rules (policies/split.py)
+NEAR_ENOUGH = 0.95  # of the rate of the best size
 REQUESTS = 9000  # of `auto` in a closed loop, of which the first third, in which it learns, is left out
 OPEN = 30_000  # of independent requests, of which two thirds are left out: what has piled up until then is answered
 FEWER = 1800  # of a constant size
@@ -139,7 +140,7 @@ def measure(case: Case) -> Result:
         rates[best] = found[best].throughput
     else:
         best = max(rates, key=lambda size: rates[size])
-    auto = case.run(Auto, load, OPEN if case.load else REQUESTS)
+    auto = case.run(partial(Auto, first=FIRST), load, OPEN if case.load else REQUESTS)
     return Result(
         case, auto.throughput, rates[best], best, rates[1], auto.percentile(99), found[best].percentile(99)
     )  # fmt: skip
@@ -161,8 +162,6 @@ def _rate(rate: float) -> str:
 
 def is_near(result: Result) -> bool:
     """Return whether `auto` is near enough to the best size, and not behind batches of one."""
-    if result.case.workers > 1:
-        return result.ratio >= OF_SEVERAL
     return result.ratio >= NEAR_ENOUGH and result.auto >= 0.97 * result.ones
 
 

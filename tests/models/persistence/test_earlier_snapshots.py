@@ -21,13 +21,13 @@ from tsctl.handlers.wire import Declared, Input
 UNSAID: dict[str, Any] = {
     "batch_size": None, "max_delay": None, "policy": None, "workers": None, "max_workers": None, "fallback_workers": 0,
     "response_timeout": None, "startup_timeout": None, "queue_jobs": None, "since": {},
-    "queue_timeout": None, "max_memory": None, "cpus": None, "quarantine": None,
+    "queue_timeout": None, "max_memory": None, "cpus": None, "retry": None,
 }  # fmt: skip
 SAID: dict[str, Any] = {
     "batch_size": 4, "max_delay": 0.02, "policy": "greedy", "workers": 1, "max_workers": 3, "fallback_workers": 2,
     "response_timeout": 7.0, "startup_timeout": 8.0, "queue_jobs": 9,
     "since": {"workers": "scale", "batch_size": "set"}, "queue_timeout": 2.5, "max_memory": 2**30,
-    "cpus": [0], "quarantine": False,
+    "cpus": [0], "retry": False,
 }  # fmt: skip
 READ = SAID | {"cpus": (0,)}
 EarlierWishes = msgspec.defstruct(
@@ -38,7 +38,7 @@ EarlierWishes = msgspec.defstruct(
         ("response_timeout", float | None, None), ("startup_timeout", float | None, None),
         ("queue_jobs", int | None, None),
         ("since", dict[str, str], msgspec.field(default_factory=dict)), ("queue_timeout", float | None, None),
-        ("max_memory", int | None, None), ("cpus", tuple[int, ...] | None, None), ("quarantine", bool | None, None),
+        ("max_memory", int | None, None), ("cpus", tuple[int, ...] | None, None), ("retry", bool | None, None),
     ],
 )  # fmt: skip
 
@@ -85,7 +85,7 @@ def test_an_earlier_version_reads_what_is_written_now() -> None:
     "wrong",
     [
         {"batch_size": "4"}, {"max_delay": "soon"}, {"policy": 1}, {"cpus": "0-3"}, {"cpus": ["0"]},
-        {"quarantine": 1}, {"max_memory": "4GiB"}, {"since": {"workers": 1}}, {"since": []}, [], 1,
+        {"retry": 1}, {"max_memory": "4GiB"}, {"since": {"workers": 1}}, {"since": []}, [], 1,
     ],
     ids=str,
 )  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tsctl.daemon.core.errors import BadRequest, Loading, LoadingFirst, ModelNotFound, RequestExpired, VersionNotFound
 from tsctl.daemon.extensions.grpc.heads import CallHead
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
+from tsctl.daemon.models.admission import FirstLoads
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import steer
 from tsctl.daemon.models.version import ModelVersion
@@ -33,7 +34,7 @@ class AwaitedModels:
         self._receiving = receiving
         self._most = most
         self._waiting: set[asyncio.Future[None]] = set()
-        self._listened: list[dict[Callable[[], None], None]] = []  # listeners of versions, with one of ours
+        self._loads = FirstLoads(self._look_again)
         registry.listeners.append(self._look_again)
 
     async def find(self, name: str, version: str | None, head: CallHead, size: Callable[[], int]) -> ModelVersion:
@@ -64,8 +65,7 @@ class AwaitedModels:
                 refusal = Loading(f'Model "{name}" is being registered. Try again later.')
             except LoadingFirst as error:
                 refusal = error
-                error.listeners[self._look_again] = None
-                self._listened.append(error.listeners)
+                self._loads.listen(error)
                 until = min(until, asyncio.get_running_loop().time() + error.most)
             if head.invalid:
                 raise BadRequest(head.invalid)
@@ -95,9 +95,7 @@ class AwaitedModels:
             self._receiving.free(size, who)
 
     def _look_again(self) -> None:
-        for listeners in self._listened:
-            listeners.pop(self._look_again, None)
-        self._listened.clear()
+        self._loads.let_go()
         for each in self._waiting:
             if not each.done():
                 each.set_result(None)

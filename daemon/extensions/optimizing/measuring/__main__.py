@@ -30,10 +30,12 @@ from tsctl.daemon.extensions.optimizing.measuring.candidates import (
     OptimizationSet,
     candidates,
     is_large_jpeg,
+    least_large_side,
     sets_of_trial,
 )
 from tsctl.daemon.extensions.optimizing.measuring.harness import HarnessLoadFailed, SampleFailed
 from tsctl.daemon.extensions.optimizing.measuring.turns import SetTurns
+from tsctl.daemon.models.archives.manifest import read_yaml
 from tsctl.daemon.tools.telling import tell
 from tsctl.daemon.workers.cores import chosen_threads, threads_for, usable_cores
 from tsctl.daemon.workers.engine import WorkerSpec
@@ -95,7 +97,7 @@ async def measure(order: OptimizeOrder, body: bytes, directory: str) -> None:
         NothingToOptimize: no optimisation can be applied, for one and the same reason.
     """
     asked = order.model["settings"].get("optimize")
-    sets = candidates(order.model["handler"], asked, large_jpeg=is_large_jpeg(body))
+    sets = candidates(order.model["handler"], asked, large_jpeg=is_large(order.model, body))
     chosen = order.model["settings"].get("threads") or chosen_threads(os.environ)
     threads = threads_for(usable_cores(), order.model["workers"], chosen)
     rows = await run_turns(order, body, directory, sets, threads, trial=False)
@@ -109,9 +111,16 @@ async def measure(order: OptimizeOrder, body: bytes, directory: str) -> None:
 
 async def compare(order: OptimizeOrder, trial: TrialOrder, body: bytes) -> None:
     """Compare the sets of the daemon's trial, and tell the result."""
-    sets = sets_of_trial(trial.sets, large_jpeg=is_large_jpeg(body))
+    sets = sets_of_trial(trial.sets, large_jpeg=is_large(order.model, body))
     rows = await run_turns(order, body, trial.state_dir, sets, trial.threads, trial=True)
     tell("done", rows=[msgspec.to_builtins(row) for row in rows])
+
+
+def is_large(model: Mapping[str, Any], body: bytes) -> bool:
+    """Return whether a body is a JPEG that is large for this model, as `OptimizeOrder` describes it."""
+    directory = Path(model["directory"])
+    config = read_yaml(directory, model["manifest"].get("model", {}).get("configFile"))
+    return is_large_jpeg(body, least_large_side(directory, config))
 
 
 async def run_turns(

@@ -1,14 +1,17 @@
 """The candidates: sets of optimisations to try."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
 from tsctl.handlers.names import NO_OPTIMIZATION, usual_optimizations
+from tsctl.handlers.requests.preparation import IMAGENET, read_preparation
+from tsctl.handlers.sdk.errors import HandlerError
 
-LEAST_SIDE = 1024  # pixels of the shorter side: `scaled_decode` reads at a half from four times 256 on
 DEFAULT = "default"  # names the set without any name
 SCALED_DECODE = "scaled_decode"
 _READING = "fast_images"  # a default of handlers that prepare images as `scaled_decode` can
@@ -67,10 +70,24 @@ def _all_of(names: Sequence[str], usual: Sequence[str]) -> frozenset[str]:
     return frozenset(names) - {NO_OPTIMIZATION} | (frozenset() if NO_OPTIMIZATION in names else frozenset(usual))
 
 
-def is_large_jpeg(body: bytes) -> bool:
+def least_large_side(model_dir: Path, config: Mapping[str, Any]) -> int:
+    """Return the pixels of the shorter side from which `scaled_decode` reads a JPEG at a half: four times what the
+    model's images are resized to.
+
+    Args:
+        config: the model's model-config.yaml.
+    """
+    try:
+        how = read_preparation(model_dir, config).how
+    except HandlerError:  # of a handler that means something else by the names of these settings
+        how = IMAGENET
+    return 4 * how.longest_resized
+
+
+def is_large_jpeg(body: bytes, least_side: int) -> bool:
     """Return whether a body is a JPEG that `scaled_decode` would decode at a part of its size."""
     try:
         with Image.open(io.BytesIO(body), formats=["JPEG"]) as image:
-            return min(image.size) >= LEAST_SIDE
+            return min(image.size) >= least_side
     except Exception:  # noqa: BLE001 - Pillow raises many for what is none
         return False

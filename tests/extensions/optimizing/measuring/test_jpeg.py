@@ -1,11 +1,12 @@
 """A JPEG is large by the shorter side that its header tells."""
 
 import io
+from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from tsctl.daemon.extensions.optimizing.measuring.candidates import is_large_jpeg
+from tsctl.daemon.extensions.optimizing.measuring.candidates import is_large_jpeg, least_large_side
 
 
 def image(width: int, height: int, kind: str = "JPEG", **options: bool) -> bytes:
@@ -24,10 +25,29 @@ def image(width: int, height: int, kind: str = "JPEG", **options: bool) -> bytes
     ],
 )
 def test_what_is_no_jpeg_is_not_large(body: bytes) -> None:
-    assert not is_large_jpeg(body)
+    assert not is_large_jpeg(body, 1024)
 
 
 @pytest.mark.parametrize("progressive", [False, True])
 def test_large_is_the_shorter_side(progressive: bool) -> None:
-    assert is_large_jpeg(image(1200, 1024, progressive=progressive))
-    assert not is_large_jpeg(image(2000, 1023))
+    assert is_large_jpeg(image(1200, 1024, progressive=progressive), 1024)
+    assert not is_large_jpeg(image(2000, 1023), 1024)
+
+
+@pytest.mark.parametrize(
+    ("config", "least"),
+    [
+        pytest.param({}, 1024, id="as ImageNet's usual models"),
+        pytest.param({"resize": 128, "crop": 112}, 512, id="small images"),
+        pytest.param({"resize": [320, 300]}, 1280, id="the longer of two sides"),
+        pytest.param({"resize": "big"}, 1024, id="a setting of somebody else"),
+    ],
+)
+def test_what_is_large_follows_the_models_resize(tmp_path: Path, config: dict[str, object], least: int) -> None:
+    assert least_large_side(tmp_path, config) == least
+
+
+def test_what_is_large_follows_the_files_beside_the_model(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"pretrained_cfg": {"input_size": [3, 448, 448], "crop_pct": 0.875}}')
+
+    assert least_large_side(tmp_path, {}) == 2048
