@@ -125,15 +125,6 @@ async def test_a_failed_version_that_a_failing_registration_replaced_is_forgotte
     assert bench.remembered == {} and bench.unpacked == 0
 
 
-async def test_a_stop_changes_nothing(bench: StubDaemon) -> None:
-    await bench.register(bench.mar())
-    before = bench.snapshot.read_bytes()
-
-    await bench.registrar.stop(grace=1.0)
-
-    assert bench.snapshot.read_bytes() == before and bench.unpacked == 1
-
-
 async def test_changes_at_the_same_time_are_all_remembered(bench: StubDaemon) -> None:
     names = [f"m{number}" for number in range(8)]
 
@@ -228,10 +219,14 @@ async def test_a_broken_snapshot_is_kept_aside_with_every_directory_and_told_in_
     assert [*again.remembered] == ["b/1.0"]
 
 
-async def test_what_a_crash_left_of_a_write_is_removed(bench: StubDaemon) -> None:
+async def test_a_stop_changes_nothing_and_what_a_crash_left_of_a_write_is_removed(bench: StubDaemon) -> None:
+    await bench.register(bench.mar())
+    before = bench.snapshot.read_bytes()
     draft = bench.snapshot.with_name(".snapshot-x1")
     draft.write_bytes(b"half of")
 
+    await bench.registrar.stop(grace=1.0)
+    assert bench.snapshot.read_bytes() == before and bench.unpacked == 1
     await bench.restart()
 
     assert not draft.exists()
