@@ -91,8 +91,7 @@ def test_a_client_that_leaves_takes_its_queued_request_with_it(obeying: Served, 
     eventually(lambda: obeying.describe("obey")["tsctl"]["batching"]["running"] == 1, "the first request runs")
     ahead.request("POST", OBEY, json.dumps({"do": "nothing"}), headers)
     eventually(
-        lambda: obeying.describe("obey")["jobQueueStatus"]["pendingRequests"] == 1,
-        "the second one is sent ahead",
+        lambda: obeying.describe("obey")["jobQueueStatus"]["pendingRequests"] == 1, "the second one is sent ahead"
     )
     leaving.request("POST", OBEY, json.dumps({"do": "nothing"}), headers)
     eventually(lambda: obeying.describe("obey")["jobQueueStatus"]["pendingRequests"] == 2, "the third one waits")

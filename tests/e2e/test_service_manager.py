@@ -1,5 +1,5 @@
-"""Under a service manager: what it is told, its sockets and upgrades. A stand-in plays its part here; that connections
-wait for restarts and upgrades is seen with a real one, by test_systemd.py."""
+"""Under a service manager: what it is told, its sockets, restarts and upgrades. A stand-in plays its part here, and
+test_systemd.py has a real one."""
 
 import contextlib
 import json
@@ -11,9 +11,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
+from tests.e2e.load import Connecting, repeating
 from tests.e2e.served import PATIENCE, TSCTL, Served, connects, eventually, running
 from tests.lab.harness.daemon import command_of
 
@@ -43,10 +45,7 @@ class ServiceManager:
         self.address = "{}:{}".format(*self._listening.getsockname())
         self._notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._notify.bind(str(served.folder / "notify"))
-        served.environment |= {
-            "NOTIFY_SOCKET": str(served.folder / "notify"),
-            "TSCTL_INFERENCE_ADDRESS": self.address,
-        }
+        served.environment |= {"NOTIFY_SOCKET": str(served.folder / "notify"), "TSCTL_INFERENCE_ADDRESS": self.address}
         self._started: list[subprocess.Popen[str]] = []
 
     def start(self, *options: str, watchdog: float = 0.0) -> "subprocess.Popen[str]":
@@ -114,6 +113,37 @@ def test_the_manager_is_told_of_each_step_and_its_socket_is_used(idle: Served, m
     manager.wait(lambda: ("STOPPING", "1") in manager.heard, "the stop is told")
     assert ("EXTEND_TIMEOUT_USEC", "29000000") in manager.heard
     assert process.wait(PATIENCE) == 0
+
+
+def test_a_connection_waits_while_the_daemon_restarts(idle: Served, manager: ServiceManager) -> None:
+    first = manager.start()
+    idle.register("echo")
+    first.send_signal(signal.SIGTERM)
+    assert first.wait(PATIENCE) == 0
+
+    waiting = idle.connect()
+    waiting.request("POST", "/predictions/echo", b"hello")  # connects: the manager listens
+    manager.start()
+
+    assert waiting.getresponse().status == 200
+    waiting.close()
+
+
+def test_restarts_refuse_no_connection(idle: Served, manager: ServiceManager) -> None:
+    process = manager.start()
+
+    clients = Connecting(partial(idle.ask, "/live", method="GET"))
+
+    with repeating(clients.once):
+        for _ in range(3):
+            before = clients.answered
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE) == 0
+            process = manager.start()
+            manager.wait(partial(clients.went_on, before), "a client is answered")
+
+    assert clients.refused == 0
+    assert clients.closed <= 3
 
 
 def test_after_an_upgrade_the_new_daemon_speaks_and_the_main_process_ends_with_it(

@@ -27,13 +27,10 @@ def test_a_deadline_expires_at_its_moment_and_not_before() -> None:
 @settings(max_examples=60)
 @given(
     st.lists(
-        st.tuples(st.sampled_from("abcd"), st.sampled_from([*ConnectionPhase, None]), st.floats(0.0, 20.0)),
-        max_size=30,
+        st.tuples(st.sampled_from("abcd"), st.sampled_from([*ConnectionPhase, None]), st.floats(0.0, 20.0)), max_size=30
     )
 )
-def test_it_agrees_with_a_plain_table(
-    steps: list[tuple[str, ConnectionPhase | None, float]],
-) -> None:
+def test_it_agrees_with_a_plain_table(steps: list[tuple[str, ConnectionPhase | None, float]]) -> None:
     deadlines: ConnectionDeadlines[str] = ConnectionDeadlines(ALLOWANCES)
     table: dict[str, tuple[float, ConnectionPhase]] = {}
     now = 0.0

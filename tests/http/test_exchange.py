@@ -92,8 +92,7 @@ def test_an_error_in_the_middle_of_an_answer_cuts_it_off() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "shown"),
-    [(GET, "<Exchange GET / open>"), (LAST.replace(b" / ", b" /x "), "<Exchange GET /x open>")],
+    ("data", "shown"), [(GET, "<Exchange GET / open>"), (LAST.replace(b" / ", b" /x "), "<Exchange GET /x open>")]
 )
 def test_an_exchange_shows_what_was_asked(data: bytes, shown: str) -> None:
     _, peer, exchange = begin(data)

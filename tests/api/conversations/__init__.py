@@ -50,6 +50,7 @@ from tsctl.daemon.core.job import Job, Piece, Reply
 from tsctl.daemon.marfile import Packing, write_archive
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.workers.engine import LoadFailure
 from tsctl.daemon.workers.slot import SlotState
@@ -60,8 +61,14 @@ JSON = "Content-Type: application/json"
 FORM = "Content-Type: application/x-www-form-urlencoded"
 ADDED = ("url_path", "explain", "describe", "ts_request_sequence", "X-Dialogue")
 TURNS = 4  # of the loop: commands run in tasks
+_OF_EXTENSIONS = {
+    row.name: next(each.default for each in extension.settings if each.name == row.daemon)
+    for extension in EXTENSIONS
+    for row in extension.model_settings
+    if row.daemon
+}
 USUAL = vars(
-    ModelSettings(queue_jobs=2, queue_bytes=2**28, response_timeout=120.0, startup_timeout=120.0, keep_alive=300.0)
+    ModelSettings(queue_jobs=2, queue_bytes=2**28, response_timeout=120.0, startup_timeout=120.0, **_OF_EXTENSIONS)
 )
 CHANGEABLE = ", ".join(row.rest for row in MODEL_SETTINGS if row.rest and row.changes)
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.api.house import House
+from tests.kit.shelf import needs
 from tsctl.daemon.core.job import Reply
 from tsctl.daemon.extensions.cache import limits_of
 from tsctl.daemon.extensions.cache.answers import cache_of
@@ -25,6 +26,7 @@ async def test_a_version_without_the_setting_has_none_and_nobody_watches_its_req
     assert model.watchers == ()
 
 
+@needs("sequences")
 async def test_a_version_with_sequences_has_none_since_its_answers_depend_on_them(tmp_path: Path) -> None:
     model = await House(tmp_path).serve("m", config=f"{CONFIG}\nsequenceBatching: true")
 

@@ -66,7 +66,7 @@ _TRACEBACK = re.compile(
     r"(?:\n(?:The above exception was the direct cause|During handling of the above exception).*\n\n)?",
     re.MULTILINE,
 )
-_TORCH_LOGS = re.compile(r"[IWE][0-9]{4} [0-9:.]+ [0-9]+ torch/")
+_TORCH_LOGS = re.compile(r"[IWE][0-9]{4} [0-9:.]+ [0-9]+ \S*torch/")
 # What libraries say of a file, and of a body, each release in its own words.
 _OF_A_FILE = re.compile(r"(weights alone need a model file|is not a torch.export file): .*")
 _THEIRS = re.compile(

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from tests.models.archives.web import Web, web_server
 from tsctl.daemon.core.errors import ArchiveNotFound, DownloadFailed
-from tsctl.daemon.models.archives.download import downloaded, is_remote, local_path
+from tsctl.daemon.models.archives.download import downloaded, local_path
 from tsctl.daemon.models.archives.sources.web import check_url
+from tsctl.daemon.targets import is_url
 
 ALLOWED = ("https://models\\.example\\.com/.*", "file:///srv/models/.*")
 CLIMBING = (
@@ -53,7 +54,7 @@ def fetch(web: Web, path: str, folder: Path, *, allowed: str = ".*", limit: int 
     [("https://a/m.mar", True), ("FILE:///m.mar", True), ("s3://a/m.mar", True), ("m.mar", False), ("/m.mar", False)],
 )
 def test_what_has_a_scheme_is_remote(url: str, remote: bool) -> None:
-    assert is_remote(url) is remote
+    assert is_url(url) is remote
 
 
 @pytest.mark.parametrize(

@@ -111,10 +111,5 @@ TARGET = Target(
         b"multipart/form-data\n--b--",
         b"application/json; charset=utf-8\n{}",
     ],
-    [
-        b"multipart/form-data; boundary=",
-        b"Content-Disposition: form-data; name=",
-        b"filename*=utf-8''",
-        b"\r\n--b--",
-    ],
+    [b"multipart/form-data; boundary=", b"Content-Disposition: form-data; name=", b"filename*=utf-8''", b"\r\n--b--"],
 )

@@ -206,11 +206,7 @@ def test_files_that_were_written_anew_are_loaded_anew(bench: TemplateTree) -> No
 
 @pytest.mark.parametrize(
     "spec",
-    [
-        {"gpu_ids": (0,), "devices": (0,)},
-        {"handler": "mine.py", "source": b"import torch"},
-        {"group": 2},
-    ],
+    [{"gpu_ids": (0,), "devices": (0,)}, {"handler": "mine.py", "source": b"import torch"}, {"group": 2}],
     ids=["GPU", "own handler", "group of processes"],
 )
 def test_no_model_is_shared(bench: TemplateTree, spec: dict[str, Any]) -> None:
