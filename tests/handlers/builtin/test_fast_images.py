@@ -10,18 +10,13 @@ from hypothesis import strategies as st
 from PIL import Image
 from torchvision import transforms
 
+from tests.handlers.images import encoded
 from tsctl.handlers.builtin import fast_images
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.support import pixels
 from tsctl.handlers.builtin.vision import example_image
 from tsctl.handlers.requests.preparation import INTERPOLATIONS, Preparation
 from tsctl.handlers.sdk.errors import UnreadablePayload
-
-
-def encoded(image: Image.Image, image_format: str = "PNG") -> bytes:
-    buffer = io.BytesIO()
-    image.save(buffer, image_format)
-    return buffer.getvalue()
 
 
 def picture(width: int, height: int, mode: str = "RGB") -> Image.Image:
@@ -88,15 +83,14 @@ def test_the_example_is_the_same_each_time_and_no_plain_colour() -> None:
 @pytest.mark.parametrize(("width", "height"), [(500, 375), (100, 60), (2000, 1), (1, 1), (1001, 667)])
 @pytest.mark.parametrize("quality", [30, 90])
 def test_a_jpeg_that_torchvision_decodes_has_the_pixels_of_pillow(width: int, height: int, quality: int) -> None:
-    buffer = io.BytesIO()
-    picture(width, height).save(buffer, "JPEG", quality=quality)
+    body = encoded(picture(width, height), "JPEG", quality=quality)
     handler = ImageClassifier()
     fast_images.use(handler)
-    by_torchvision = handler.decode_row({"body": buffer.getvalue()})
+    by_torchvision = handler.decode_row({"body": body})
 
     handler.read_image = None  # Pillow decodes
 
-    assert torch.equal(by_torchvision, handler.decode_row({"body": buffer.getvalue()}))
+    assert torch.equal(by_torchvision, handler.decode_row({"body": body}))
 
 
 def test_pillow_is_not_asked_for_the_pixels_of_a_plain_jpeg(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,9 +105,7 @@ def test_pillow_is_not_asked_for_the_pixels_of_a_plain_jpeg(monkeypatch: pytest.
 def test_a_jpeg_is_turned_upright(orientation: int) -> None:
     exif = Image.Exif()
     exif[0x0112] = orientation
-    buffer = io.BytesIO()
-    picture(300, 200).save(buffer, "JPEG", exif=exif)
-    usual, fast = both(buffer.getvalue())
+    usual, fast = both(encoded(picture(300, 200), "JPEG", exif=exif))
 
     assert fast_images.pixel_drift(usual, fast) <= 1.001 / 255
 

@@ -1,6 +1,5 @@
 """From image files to named probabilities."""
 
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import torch
 from PIL import Image
 
 from tests.handlers.device import DEVICE
+from tests.handlers.images import encoded
 from tests.handlers.samples import context_of, write
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.image_segmenter import ImageSegmenter
@@ -26,12 +26,6 @@ NET = """
 """
 NAMES = {str(number): name for number, name in enumerate(["red", "green", "blue", "cyan", "magenta", "yellow"])}
 MEAN, STD = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
-
-
-def encoded(image: Image.Image, image_format: str = "PNG") -> bytes:
-    buffer = io.BytesIO()
-    image.save(buffer, image_format)
-    return buffer.getvalue()
 
 
 def row(colour: str) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """From images to boxes, with models that answer as torchvision's do."""
 
-import io
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import torch
 from PIL import Image
 
 from tests.handlers.device import DEVICE, on_device
+from tests.handlers.images import encoded
 from tests.handlers.samples import context_of, row
 from tsctl.handlers import wire
 from tsctl.handlers.builtin.object_detector import ObjectDetector
@@ -49,9 +49,7 @@ def detector(model: Corners) -> ObjectDetector:
 
 
 def png(width: int, height: int, mode: str = "RGB") -> bytes:
-    buffer = io.BytesIO()
-    Image.new(mode, (width, height)).save(buffer, "PNG")
-    return buffer.getvalue()
+    return encoded(Image.new(mode, (width, height)))
 
 
 def detect(detector: ObjectDetector, *bodies: bytes) -> list[Any]:
@@ -94,13 +92,11 @@ def test_the_output_of_a_scripted_model_has_losses_before_the_detections(detecto
 
 @pytest.mark.parametrize("mode", ["RGB", "L", "P"])
 def test_bytes_become_the_pixels_that_they_are_otherwise(mode: str, detector: ObjectDetector, model: Corners) -> None:
-    image = Image.effect_noise((6, 4), 90).convert(mode)
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG")
-    detect(detector, buffer.getvalue())
+    noise = encoded(Image.effect_noise((6, 4), 90).convert(mode))
+    detect(detector, noise)
 
     detector.read_image = detector.read_bytes  # as on a GPU
-    detect(detector, buffer.getvalue())
+    detect(detector, noise)
 
     assert torch.equal(model.given[0], model.given[1])
 

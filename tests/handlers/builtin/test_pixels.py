@@ -1,7 +1,6 @@
 """The images of a batch: no more decoded pixels at a time than one image may have, in threads and in groups."""
 
 import gc
-import io
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +11,7 @@ import pytest
 import torch
 from PIL import Image, ImageOps
 
+from tests.handlers.images import encoded
 from tests.handlers.samples import context_of, row
 from tsctl.handlers import wire
 from tsctl.handlers.builtin.object_detector import ObjectDetector
@@ -33,9 +33,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def image(pixels: int, mode: str = "L") -> bytes:
-    buffer = io.BytesIO()
-    Image.new(mode, (pixels, 1)).save(buffer, "PNG")
-    return buffer.getvalue()
+    return encoded(Image.new(mode, (pixels, 1)))
 
 
 def pixels_of_images() -> int:

@@ -8,6 +8,7 @@ import pytest
 import torch
 from PIL import Image
 
+from tests.handlers.images import encoded
 from tsctl.handlers.builtin import fast_images, scaled_decode
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.scaled_decode import least_side
@@ -27,10 +28,7 @@ def enlarged(width: int, height: int) -> Image.Image:
 
 
 def photo(width: int, height: int, image_format: str = "JPEG", mode: str = "RGB", **options: Any) -> bytes:
-    image = enlarged(width, height).convert(mode)
-    buffer = io.BytesIO()
-    image.save(buffer, image_format, **options)
-    return buffer.getvalue()
+    return encoded(enlarged(width, height).convert(mode), image_format, **options)
 
 
 @pytest.mark.parametrize(

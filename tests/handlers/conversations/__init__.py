@@ -43,6 +43,7 @@ import PIL.Image
 import torch
 
 from tests.handlers.device import GPU_ID
+from tests.handlers.images import encoded
 from tsctl import Audio
 from tsctl.handlers import wire
 from tsctl.handlers.requests.audio import decode_audio, to_wav
@@ -93,9 +94,7 @@ def play(lines: list[str], model_dir: Path) -> list[str]:
 
 
 def png(width: int, height: int = 2, mode: str = "L", colour: Any = 255) -> bytes:
-    buffer = io.BytesIO()
-    PIL.Image.new(mode, (width, height), colour).save(buffer, "PNG")
-    return buffer.getvalue()
+    return encoded(PIL.Image.new(mode, (width, height), colour))
 
 
 def wav(samples: int = 4, channels: int = 1) -> bytes:

@@ -152,26 +152,18 @@ def test_a_row_whose_client_does_not_read_gets_a_window_and_is_cut(start: Start,
     assert WINDOW >= 2 * GRANT, "the daemon tells before a client that reads has used its window up"
 
 
-def test_neighbours_of_a_row_that_is_cut_get_all(start: Start) -> None:
-    daemon = start("mine.py")
-
-    daemon.tell(wire.Predict(7, [row(b"stream"), row(b"stream")]))
-    said = daemon.hear(done(7), reads=(1,))
-
-    assert [each for each in said if is_cut(each)] == [wire.Cut(7, [0])]
-    assert daemon.streamed(1) == COUNT * PIECE
-    last = said[-1]
-    assert isinstance(last, wire.Done)
-    assert last.answers[0].error and last.answers[1].body == b"end"
-
-
-def test_a_neighbour_gets_its_piece_before_the_batch_waits(start: Start) -> None:
+def test_neighbours_of_a_row_that_is_cut_get_all_and_their_piece_before_the_batch_waits(start: Start) -> None:
     daemon = start("mine.py")
 
     daemon.tell(wire.Predict(7, [row(b"stream"), row(b"stream")]))
     daemon.hear(is_cut, reads=(1,))
-
     assert daemon.streamed(1) >= daemon.streamed(0) + PIECE
+    last = daemon.hear(done(7), reads=(1,))[-1]
+
+    assert [each for each in daemon.said if is_cut(each)] == [wire.Cut(7, [0])]
+    assert daemon.streamed(1) == COUNT * PIECE
+    assert isinstance(last, wire.Done)
+    assert last.answers[0].error and last.answers[1].body == b"end"
 
 
 def test_who_is_told_that_nobody_waits_drops_the_rest_at_once(start: Start) -> None:
