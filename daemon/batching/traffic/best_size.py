@@ -17,7 +17,8 @@ too few to be known. One request in a batch is taken as soon as it is likely tha
 of its kind, and no luckiest of many.
 
 Where enough wait, another size is tried: one request, or a size near the present one, until it is known whether it is
-cheaper. Tries take at most `SHARE` of the workers' time, and as much as `CREDIT` batches at first.
+cheaper. Tries take at most `SHARE` of the workers' time, and as much as `CREDIT` batches at first; of a known size only
+what it is dearer than the commonest one counts.
 """
 
 import math
@@ -45,7 +46,7 @@ VARIED: Final = 4
 USUAL: Final = 0.04  # of the cost, squared: the variance that is expected at first …
 PRIOR: Final = 4.0  # … and that of all sizes later: it counts as much as so many batches of one size
 ENOUGH: Final = 8.0  # batches after which a size is tried no more that is not cheaper
-MANY: Final = 64.0  # batches: more are not counted, and a size is tried no more
+MANY: Final = 128.0  # batches: more are not counted, and a size is tried no more
 FORGETTING: Final = 0.9995  # of the weight of one size, at each batch of another
 CLIP: Final = 4.0  # times the pace: a page fault, a garbage collection
 PACE: Final = 0.05  # of the pace that the latest batch decides
@@ -191,7 +192,6 @@ class BestSize:
         tried = count in self._tries
         if tried:
             self._tries.remove(count)
-            self._tried += seconds
         known = self._costs.get(count)
         if known is None:
             known = self._costs[count] = SizeCost()
@@ -202,6 +202,8 @@ class BestSize:
         if count == self._reference:
             self._pace += (cost * self._pace - self._pace) * max(PACE, 1.0 / (known.weight + 1.0))
         weight = self._weight(known)
+        if tried:  # of a known size only what it takes longer than the commonest one is a loss
+            self._tried += seconds * (max(0.0, 1.0 - 1.0 / known.cost) if weight >= FEW else 1.0)
         spans = known.spans * weight / known.weight if weight else 0.0
         known.spans = min(spans + (min(1.0, (self._busy - known.seen) / SPAN) if weight else 1.0), MANY)
         known.weight, known.last, known.seen = min(weight + 1.0, MANY), self._total, self._busy

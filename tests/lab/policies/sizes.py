@@ -19,7 +19,7 @@ from tsctl.daemon.batching.policies.auto import Auto
 from tsctl.daemon.models.registering.spec import FIRST
 
 NEAR_ENOUGH = 0.95  # of the rate of the best size
-REQUESTS = 9000  # of `auto` in a closed loop, of which the first third, in which it learns, is left out
+REQUESTS = 18_000  # of `auto` in a closed loop, of which the first half, in which it learns, is left out
 OPEN = 30_000  # of independent requests, of which two thirds are left out: what has piled up until then is answered
 FEWER = 1800  # of a constant size
 NOISE = 0.1
@@ -93,7 +93,7 @@ class Case(NamedTuple):
         model = self.model
         world = World(replace(model, batch_size=size or model.batch_size), collector)
         load.start(world)
-        return world.run(requests).settled(2 / 3 if requests == OPEN else 1 / 3)
+        return world.run(requests).settled(2 / 3 if requests == OPEN else 1 / 2)
 
 
 class Result(NamedTuple):
