@@ -64,7 +64,7 @@ def test_a_json_body_that_is_no_object_is_refused(body: bytes) -> None:
 
 @pytest.mark.parametrize("given", [query(""), query("x="), document({}), document({"x": None}), document({"x": ""})])
 def test_what_is_not_given_is_none(given: Parameters) -> None:
-    assert given.text("x") is given.whole("x") is given.number("x") is None
+    assert (given.text("x"), given.whole("x"), given.number("x")) == (None, None, None)
 
 
 @pytest.mark.parametrize("default", [True, False])
