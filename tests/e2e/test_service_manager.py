@@ -60,7 +60,8 @@ class ServiceManager:
             text=True,
         )
         self._started.append(process)
-        self.wait(lambda: ("READY", "1") in self.heard, "the daemon is ready")
+        earlier = len(self.heard)
+        self.wait(lambda: ("READY", "1") in self.heard[earlier:], "the daemon is ready")
         self.served.note_address()
         return process
 
