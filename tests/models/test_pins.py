@@ -93,13 +93,15 @@ async def test_two_versions_of_a_model_are_two_files(bench: StubDaemon) -> None:
 async def test_a_kept_archive_is_served_by_its_pin_only_where_any_path_may_be(bench: StubDaemon) -> None:
     url = bench.mar()
     pin = digest_of(bench.store / url)
-    await bench.register(url)
+    first = await bench.register(url)
+    (first.source.directory / "cache").write_bytes(b"of the handler")
 
     with pytest.raises(Exception, match=r"Model not found at: gone\.mar"):  # over TCP
         await bench.register("gone.mar", sha256=pin, model_name="other")
     other = await bench.register("gone.mar", sha256=pin, model_name="other", local_paths=True)
 
     assert other.source.directory.name == pin and bench.unpacked == 1
+    assert (other.source.directory / "cache").exists()
 
 
 def altered(directory: Path) -> None:
@@ -126,15 +128,22 @@ DAMAGE = pytest.mark.parametrize("damage", [altered, cut, linked, named_wrongly]
 
 
 @DAMAGE
+@pytest.mark.parametrize("restarted", [False, True], ids=["by another registration", "by a restart"])
 async def test_a_kept_directory_whose_files_are_not_the_pinned_archives_is_unpacked_again(
-    damage: Callable[[Path], None], bench: StubDaemon
+    damage: Callable[[Path], None], restarted: bool, bench: StubDaemon
 ) -> None:
     url = bench.mar()
-    first = await bench.register(url)
+    pin = digest_of(bench.store / url)
+    first = await bench.register(url, sha256=pin if restarted else "")
     text = (first.source.directory / "handler.py").read_bytes()
     damage(first.source.directory)
 
-    again = await bench.register(url, sha256=digest_of(bench.store / url), model_name="other", local_paths=True)
+    if restarted:
+        bench = await bench.restart()
+        again = bench.registry.find("m", "1.0")
+        await until(lambda: again.state is ModelState.READY)
+    else:
+        again = await bench.register(url, sha256=pin, model_name="other", local_paths=True)
 
     assert again.source.directory == first.source.directory and bench.unpacked == 1
     assert (again.source.directory / "handler.py").read_bytes() == text
@@ -155,24 +164,6 @@ async def test_nor_is_it_served_by_its_pin_where_the_archive_is_gone(
         await bench.register(url, sha256=pin, model_name="other", local_paths=True)
 
     assert bench.names == ["m/1.0"] and bench.unpacked == 1
-
-
-@DAMAGE
-async def test_nor_by_a_restart_which_unpacks_the_archive_again(
-    damage: Callable[[Path], None], bench: StubDaemon
-) -> None:
-    url = bench.mar()
-    first = await bench.register(url, sha256=digest_of(bench.store / url))
-    text = (first.source.directory / "handler.py").read_bytes()
-    damage(first.source.directory)
-
-    again = await bench.restart()
-
-    model = again.registry.find("m", "1.0")
-    await until(lambda: model.state is ModelState.READY)
-    assert model.source.directory == first.source.directory and again.unpacked == 1
-    assert (model.source.directory / "handler.py").read_bytes() == text
-    assert not (model.source.directory / "handler.py").is_symlink()
 
 
 @DAMAGE
@@ -231,17 +222,6 @@ async def test_without_a_pin_a_restart_serves_what_is_there(bench: StubDaemon) -
     again = await bench.restart()
 
     assert b"altered" in (again.registry.find("m").source.directory / "handler.py").read_bytes()
-
-
-async def test_a_file_that_a_handler_has_added_changes_nothing(bench: StubDaemon) -> None:
-    url = bench.mar()
-    pin = digest_of(bench.store / url)
-    first = await bench.register(url)
-    (first.source.directory / "cache").write_bytes(b"of the handler")
-
-    await bench.register("gone.mar", sha256=pin, model_name="other", local_paths=True)
-
-    assert (first.source.directory / "cache").exists()
 
 
 @pytest.mark.parametrize("text", ["", " ", "12", "g" * 64, "0" * 63 + " "])
