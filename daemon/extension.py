@@ -257,7 +257,10 @@ class Extension:
     def read_keys(
         self, keys: Mapping[str, str], values: Mapping[str, Any], *, token: bool
     ) -> tuple[Mapping[str, Any], Sequence[str]]:
-        """Return the values of settings that these of `file_keys` name together, and notes for the operator."""
+        """Return the values of settings that these of `file_keys` name together, and notes for the operator.
+
+        No `Setting.key` can: TorchServe has an address and a port where the daemon has one setting.
+        """
         return {}, ()
 
     def configure(
@@ -277,7 +280,10 @@ class Extension:
         """
 
     def clients(self, config: "Config", clock: "Clock", events: "Events") -> "Clients | None":
-        """Return the clients that it knows; None if the configuration names none; raises StartError."""
+        """Return the clients that it knows; None if the configuration names none; raises StartError.
+
+        Before anything is installed, since the daemon's servers admit requests by them.
+        """
         return None
 
     def specify(self, settings: "ModelSettings", spec: "WorkerSpec") -> "WorkerSpec":
@@ -288,7 +294,7 @@ class Extension:
         return spec
 
     def describe(self, model: "ModelVersion", config: "Config") -> Mapping[str, Any]:
-        """Return the extension's fields of a version that `tsctl check` has loaded, without any service."""
+        """Return the extension's fields of a version that `tsctl check` has loaded, without any daemon."""
         return {}
 
     def install(self, kernel: Kernel) -> Service | None:

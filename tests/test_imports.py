@@ -140,9 +140,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.core.machine.cgroups", "daemon.paths", "daemon.workers.cores",
     ),
     "tsctl.loadgen": ("tsctl.loadgen",),
-    "tsctl.python": ("tsctl.python", "tsctl.logs.lines", "daemon.paths", "daemon.targets"),
+    "tsctl.private_daemon": ("tsctl.starting", "daemon.paths"),
+    "tsctl.python": (
+        "tsctl.python", "tsctl.logs.lines", "tsctl.private_daemon", "tsctl.starting", "daemon.paths", "daemon.targets",
+    ),
     "tsctl.service": ("tsctl", "daemon.config", "daemon.core.errors", "daemon.tables"),
     "tsctl.showcase.served": ("tsctl.showcase.served",),
+    "tsctl.starting": ("daemon.paths",),
     "tsctl.templates": ("tsctl.templates",),
 }  # fmt: skip
 # Programs of their own: the rest of their room may start them, and not import them.

@@ -102,16 +102,15 @@ def test_the_archive_is_named_after_the_model(archive_format: str, name: str, so
 
     assert archive == tmp_path / "out" / name
     assert [entry.name for entry in archive.parent.iterdir()] == [name], "nothing else is left there"
-
-
-def test_a_tgz_has_the_model_as_its_one_directory(source: Path, tmp_path: Path) -> None:
-    archive = write_archive(packing(source), tmp_path / "out", archive_format="tgz")
-
-    with tarfile.open(archive) as opened:
-        assert {name.split("/")[0] for name in opened.getnames()} == {"m"}
+    if archive_format == "tgz":
+        with tarfile.open(archive) as opened:
+            assert {each.split("/")[0] for each in opened.getnames()} == {"m"}
+    with pytest.raises(PackError, match="no directory at"):
+        write_archive(packing(source), tmp_path / "missing")
 
 
 def test_weights_are_stored_and_code_is_compressed(source: Path, tmp_path: Path) -> None:
+    os.utime(source / "handler.py", (0, 0))  # a file from 1970 can be packed
     archive = write_archive(packing(source, serialized_file=source / "weights.pt"), tmp_path / "out")
 
     with zipfile.ZipFile(archive) as opened:
@@ -120,35 +119,33 @@ def test_weights_are_stored_and_code_is_compressed(source: Path, tmp_path: Path)
     assert methods["handler.py"] == zipfile.ZIP_DEFLATED
 
 
-def test_a_file_from_1970_can_be_packed(source: Path, tmp_path: Path) -> None:
-    os.utime(source / "handler.py", (0, 0))
-
-    assert write_archive(packing(source), tmp_path / "out").is_file()
-
-
-@pytest.mark.parametrize("handler", ["base_handler", "image_classifier", "image_classifier:handle"])
-def test_a_built_in_handler_is_a_name_and_no_file(handler: str, source: Path, tmp_path: Path) -> None:
-    archive = write_archive(packing(source, handler=handler), tmp_path / "out")
-
-    held = contents(archive)
-    assert json.loads(held[MANIFEST])["model"]["handler"] == handler
-    assert set(held) == {MANIFEST}
+EXTRA = "{0}/*.yaml,{0}/requirements.txt,{0}/extra/deep"
+OF_EXTRA = ["model-config.yaml", "requirements.txt", "table.csv"]
+DEEP = ["extra/labels.json", "extra/deep/table.csv"]
 
 
-def test_a_handler_may_name_its_function(source: Path, tmp_path: Path) -> None:
-    archive = write_archive(packing(source, handler=f"{source}/handler.py:handle"), tmp_path / "out")
+@pytest.mark.parametrize(
+    ("handler", "named", "extra", "kept", "held"),
+    [
+        *(pytest.param(name, name, "", "", [], id=f"{name}, built in, is no file")
+          for name in ("base_handler", "image_classifier", "image_classifier:handle")),
+        pytest.param("{0}/handler.py:handle", "handler.py:handle", "", "", ["handler.py"], id="its function"),
+        pytest.param("{0}/handler.py", "handler.py", EXTRA, "", ["handler.py", *OF_EXTRA], id="patterns, folders"),
+        pytest.param(
+            "{0}/handler.py", "handler.py", "{0}/handler.py,{0}/handler.py", "", ["handler.py"], id="a file twice"),
+        pytest.param(
+            "{0}/handler.py", "handler.py", "{0}/extra", "extra", ["handler.py", *DEEP], id="a folder stays"),
+    ],
+)  # fmt: skip
+def test_the_handler_and_extra_files(
+    handler: str, named: str, extra: str, kept: str, held: list[str], source: Path, tmp_path: Path
+) -> None:
+    wanted = packing(source, handler=handler.format(source), extra_files=extra.format(source), kept=frozenset([kept]))
 
-    held = contents(archive)
-    assert json.loads(held[MANIFEST])["model"]["handler"] == "handler.py:handle"
-    assert "handler.py" in held
+    found = contents(write_archive(wanted, tmp_path / "out"))
 
-
-def test_extra_files_are_patterns_files_and_directories(source: Path, tmp_path: Path) -> None:
-    extra = f"{source}/*.yaml,{source}/requirements.txt,{source}/extra/deep"
-
-    held = contents(write_archive(packing(source, extra_files=extra), tmp_path / "out"))
-
-    assert set(held) == {MANIFEST, "handler.py", "model-config.yaml", "requirements.txt", "table.csv"}
+    assert json.loads(found[MANIFEST])["model"]["handler"] == named
+    assert found.keys() == {MANIFEST, *held}
 
 
 def test_an_unpacked_archive_can_be_packed_again(source: Path, tmp_path: Path) -> None:
@@ -157,14 +154,6 @@ def test_an_unpacked_archive_can_be_packed_again(source: Path, tmp_path: Path) -
     held = contents(write_archive(packing(source, extra_files=str(source / "extra")), tmp_path / "out"))
 
     assert json.loads(held[MANIFEST])["model"]["modelName"] == "m"
-
-
-def test_the_same_file_twice_is_one_member(source: Path, tmp_path: Path) -> None:
-    handler = source / "handler.py"
-
-    held = contents(write_archive(packing(source, extra_files=f"{handler},{handler}"), tmp_path / "out"))
-
-    assert set(held) == {MANIFEST, "handler.py"}
 
 
 @pytest.mark.parametrize(
@@ -249,11 +238,6 @@ def test_a_link_to_an_archive_is_not_followed_to_delete_it(source: Path, tmp_pat
     assert (elsewhere / "handler.py").is_file()
 
 
-def test_the_directory_must_be_there(source: Path, tmp_path: Path) -> None:
-    with pytest.raises(PackError, match="no directory at"):
-        write_archive(packing(source), tmp_path / "missing")
-
-
 def test_progress_counts_the_bytes(source: Path, tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     size = (source / "handler.py").stat().st_size
@@ -275,12 +259,8 @@ def test_a_manifest_is_read() -> None:
     assert (manifest.model_name, manifest.model_version, manifest.handler) == ("resnet", "2.1", "handler.py")
     assert (manifest.model_file, manifest.serialized_file, manifest.config_file) == ("net.py", "w.pt", "c.yaml")
     assert manifest.raw is document
-
-
-def test_a_manifest_may_leave_out_the_version_and_the_handler() -> None:
-    manifest = parse_manifest({"model": {"modelName": "m", "modelFile": None, "extensions": {"any": "thing"}}})
-
-    assert (manifest.model_version, manifest.handler, manifest.model_file) == ("1.0", "", None)
+    bare = parse_manifest({"model": {"modelName": "m", "modelFile": None, "extensions": {"any": "thing"}}})
+    assert (bare.model_version, bare.handler, bare.model_file) == ("1.0", "", None)
 
 
 @pytest.mark.parametrize(
@@ -335,14 +315,6 @@ def test_weights_that_cannot_be_packed_are_named(name: str, sentence: str, sourc
 
     with pytest.raises(PackError, match=re.escape(sentence)):
         write_archive(packing(source, serialized_file=source / "net.onnx"), tmp_path / "out")
-
-
-def test_a_folder_of_extra_files_may_stay_a_folder(source: Path, tmp_path: Path) -> None:
-    extra = str(source / "extra")
-
-    held = contents(write_archive(packing(source, extra_files=extra, kept=frozenset({"extra"})), tmp_path / "out"))
-
-    assert {"extra/labels.json", "extra/deep/table.csv"} <= held.keys()
 
 
 @pytest.mark.slow

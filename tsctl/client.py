@@ -4,10 +4,11 @@ import http.client
 import json
 import os
 import socket
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 from urllib.parse import quote, urlencode
 
 import click
@@ -20,8 +21,6 @@ SSE = "text/event-stream"
 
 
 class DaemonResponse(NamedTuple):
-    """The daemon's response."""
-
     status: int
     content_type: str
     body: bytes
@@ -171,6 +170,35 @@ def checked(status: int, document: Any) -> Any:
         details=details.strip("\n"),
         kind=document.get("type", ""),
     )
+
+
+def refuse(status: int, body: bytes | str, said: str) -> NoReturn:
+    """Raise for a prediction that was answered with 400 or more.
+
+    Args:
+        said: what is true of an answer that is the handler's own; its body follows.
+    """
+    try:
+        document = json.loads(body)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict) or "message" not in document:
+        text = body if isinstance(body, str) else body.decode("utf-8", "replace")
+        document = {"message": f"{said} with status {status}\n{text}"}
+    checked(status, document)
+    raise AssertionError(status)
+
+
+def content_of(file: Path) -> bytes:
+    """Return what is in a file, or comes on stdin for `-`.
+
+    Raises:
+        CliError: the file cannot be read.
+    """
+    try:
+        return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    except OSError as error:
+        raise CliError(f"cannot read `{file}`: {error.strerror}") from None
 
 
 def content_type_of(file: Path) -> str:

@@ -100,7 +100,6 @@ def _local(incomplete: str) -> Iterator[CompletionItem]:
 
 
 def _size(count: int | None) -> str:
-    """Return a file's size, or `directory`."""
     return "directory" if count is None else size_text(count)
 
 

@@ -146,7 +146,6 @@ def names() -> tuple[str, ...]:
 
 @cache
 def extensions() -> tuple[CommandLine, ...]:
-    """Return what the extensions add."""
     return tuple(import_module(f"{_PACKAGE}.{name}").COMMAND_LINE for name in names())
 
 

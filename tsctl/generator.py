@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from tsctl.client import DaemonClient, checked
+from tsctl.client import DaemonClient, refuse
 from tsctl.errors import CliError
 
 # -P: ignores a folder named `tsctl` in the user's working directory.
@@ -95,8 +95,6 @@ def _readable(file: Path, what: str) -> str:
 
 
 class Generator:
-    """The running load generator."""
-
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
 
@@ -118,7 +116,7 @@ class Generator:
                 case "failed":
                     raise CliError(event["message"])
                 case "refused":
-                    _refused(event["status"], event["body"])
+                    refuse(event["status"], event["body"], "the model answered the first request")
                 case _:
                     yield event
                     if event["stage"] == "done":
@@ -164,13 +162,3 @@ def failure_texts(found: dict[str, Any]) -> list[str]:
     }
     unanswered = {_UNANSWERED[kind]: count for kind, count in found["failures"].items()}
     return [f"{count} × {text}" for text, count in (rejected | unanswered).items()]
-
-
-def _refused(status: int, body: str) -> None:
-    try:
-        document = json.loads(body)
-    except ValueError:
-        document = None
-    if not isinstance(document, dict) or "message" not in document:
-        document = {"message": f"the model answered the first request with status {status}\n{body}"}
-    checked(status, document)

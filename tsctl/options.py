@@ -7,12 +7,14 @@ from typing import Any, TypeVar
 import click
 
 from tsctl.completion import complete_model
+from tsctl.daemon import paths
 from tsctl.daemon.extension import Extension
 from tsctl.daemon.model_settings import ModelSetting, ValueKind
 from tsctl.daemon.model_settings.kinds import Boolean, Choice
 from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.setting_values import MIB, Setting, parse_boolean, parse_models
 from tsctl.daemon.tables import MODEL_SETTINGS, SETTINGS
+from tsctl.errors import CliError
 from tsctl.terminal.verb import GroupedOption
 
 _CORE_DAEMON: dict[str, tuple[str, ...]] = {
@@ -105,6 +107,18 @@ def port_option(function: F, **attributes: Any) -> F:
     text = "The port of predictions [default: 8080]."
     number = click.IntRange(0, 65535)
     return click.option("--port", cls=GroupedOption, type=number, metavar="PORT", help=text, **attributes)(function)
+
+
+def own_state_dir() -> Path:
+    """Return the default state directory.
+
+    Raises:
+        CliError: this user has none.
+    """
+    try:
+        return paths.default_state_dir()
+    except paths.PathError as error:
+        raise CliError(str(error), "name a directory with `--state-dir`") from None
 
 
 def _take_part(ctx: click.Context, param: click.Parameter, value: Any) -> None:

@@ -140,7 +140,6 @@ def named(name: str, style: str) -> Text:
 
 
 def state_style(word: str) -> str:
-    """Return the colour of a model's state."""
     return _STATE_STYLES.get(word, "")
 
 
@@ -339,7 +338,6 @@ class LiveProgress:
         self._progress.update(self._task, description=text, completed=done, total=total)
 
     def tick(self) -> None:
-        """Move the spinner."""
         self._progress.refresh()
 
     def print(self, text: str) -> None:

@@ -38,7 +38,6 @@ PagesCheck = Callable[[str, str], None]  # of `Origin` and `Host`; raises Forbid
 
 
 def bearer(request: Request) -> str:
-    """Return the bearer token of a request, or an empty string."""
     match = _BEARER.fullmatch(request.header("authorization"))
     return match[1] if match is not None else ""
 

@@ -84,7 +84,6 @@ class Guard:
         hold: Hold | None = None,
         unpack: Unpack | None = None,
     ) -> Router:
-        """Return the endpoint's application."""
         tables: list[Mapping[str, Route]] = []
         if self.endpoint.inference:
             hide = (self.tokens.inference, self.tokens.management)

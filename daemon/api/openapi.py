@@ -73,12 +73,10 @@ def listed(schema: Schema) -> Schema:
 
 
 def whole(least: int | None = None) -> Schema:
-    """Return the schema of an integer."""
     return {"type": "integer", **({} if least is None else {"minimum": least})}
 
 
 def one_of(*values: str) -> Schema:
-    """Return the schema of a text that is one of these."""
     return {"type": "string", "enum": list(values)}
 
 

@@ -233,7 +233,6 @@ class Journal:
         return False
 
     def _is_current(self) -> bool:
-        """Return whether the open file is the one at the path."""
         if self._descriptor is None:
             return False
         try:

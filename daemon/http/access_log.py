@@ -129,7 +129,6 @@ def _milliseconds(seconds: float) -> str:
 
 
 def json_line_of(request: Request, status: int, seconds: float, stamp: str) -> str:
-    """Return the log line of a request as JSON."""
     target, chosen = request.target, request.id  # by the client; the other words are the daemon's
     size = announced(request.headers)
     if (target in _plain or _is_plain(target)) and (chosen.isalnum() or (chosen.isprintable() and _is_bare(chosen))):

@@ -208,7 +208,6 @@ class Connection:
     # Calls from the listener.
 
     def expired(self, phase: ConnectionPhase, now: float) -> None:
-        """Handle an expired deadline."""
         if phase is ConnectionPhase.HEADERS:
             self._refuse(slow_head(self._host.limits))
         elif phase in (ConnectionPhase.BODY, ConnectionPhase.BODY_RATE):

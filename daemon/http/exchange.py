@@ -176,7 +176,6 @@ class Exchange:
             self.flow = None
 
     def take_all(self) -> list[bytes | memoryview]:
-        """Remove and return all unwritten data."""
         taken, self.buffer, self.size = self.buffer, [], 0
         return taken
 

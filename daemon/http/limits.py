@@ -69,8 +69,6 @@ MIN_RATE = 1000.0  # bytes a second: the lowest average rate of a body
 
 
 class RequestRejected(DaemonError):
-    """An incomplete request is rejected."""
-
     def __init__(self, status: int, kind: str, message: str) -> None:
         super().__init__(message)
         self.status = status

@@ -117,12 +117,10 @@ class Listener(ListenerView):
         return cast(asyncio.BaseProtocol, self.connect())
 
     def arrived(self, connection: WatchedConnection) -> None:
-        """Register an established connection."""
         self._arrived += 1
         self.connections.add(connection)
 
     def left(self, connection: WatchedConnection) -> None:
-        """Forget a connection that is lost or closed."""
         self.connections.discard(connection)
         self._uploading.pop(connection, None)
 
@@ -152,7 +150,6 @@ class Listener(ListenerView):
             self._arm(self.clock.now())
 
     def leave(self, connection: WatchedConnection) -> None:
-        """Cancel a connection's deadline."""
         self._deadlines.leave(connection)
 
     def phase(self, connection: WatchedConnection) -> ConnectionPhase | None:

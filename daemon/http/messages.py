@@ -276,8 +276,6 @@ def framing_of(request: Request, status: int, *, whole: bool) -> Framing:
 
 
 class Response:
-    """One answer."""
-
     def __init__(
         self, status: int, body: bytes = b"", headers: Sequence[tuple[str, str]] = (), phrase: str = ""
     ) -> None:

@@ -32,6 +32,17 @@ _stamps = itertools.count(1)  # the order of updates in all versions: between ga
 _log = logging.getLogger("tsctl.daemon.metrics")
 
 
+def name_of(name: str) -> str:
+    """Return the name of a handler's metric as Prometheus takes it; empty for an empty one."""
+    name = _NAME.sub("_", name)
+    return f"_{name}" if name[:1].isdigit() else name
+
+
+def label_of(dimension: str) -> str:
+    """Return the name of a dimension with the characters that Prometheus takes, and without a `_` in front."""
+    return _LABEL.sub("_", dimension).lstrip("_")
+
+
 class Series:
     """One line, or a histogram's lines, in the text for Prometheus.
 
@@ -86,7 +97,6 @@ class Emitted:
 
     @property
     def series(self) -> list[Series]:
-        """The series to be shown."""
         return [each for each in self._known.values() if self._kinds.get(each.name, each.kind) == each.kind]
 
     @property
@@ -140,11 +150,10 @@ class Emitted:
         return True
 
     def _add(self, measured: Measurement) -> Series | None:
-        name = _NAME.sub("_", measured.name)
+        name = name_of(measured.name)
         if not name or RESERVED.fullmatch(name):
             self._drop("name", name, f"`{measured.name}` is not a name for a handler's metric")
             return None
-        name = f"_{name}" if name[0].isdigit() else name
         kind = self._kinds.get(name, measured.kind)
         if kind != measured.kind:
             self._drop("type", name, f"`{name}` is a {kind}, and cannot be a {measured.kind} too")
@@ -161,7 +170,7 @@ class Emitted:
         """Return the labels: the measurement's own dimensions, then the host and the model, unless given."""
         labels: dict[str, str] = {}
         for dimension, value in measured.labels:
-            label = _LABEL.sub("_", dimension).lstrip("_") or "_"
+            label = label_of(dimension) or "_"
             label = f"_{label}" if label[0].isdigit() else label
             if label == "le" and measured.kind == "histogram":
                 label = "exported_le"  # a bucket's own label

@@ -36,7 +36,6 @@ class SampleWriter:
         self._known: dict[int, tuple[Labels, str]] = {}  # the labels are held, so that no others get their id
 
     def values(self, name: str, rows: Iterable[tuple[Labels, float]]) -> list[str]:
-        """Return the lines of counters or gauges."""
         whole = self._whole
         return [f"{name}{whole(labels)} {number(value)}\n" for labels, value in rows]
 
@@ -48,7 +47,6 @@ class SampleWriter:
         ]
 
     def histograms(self, name: str, rows: Iterable[HistogramRow]) -> list[str]:
-        """Return the lines of histograms."""
         lines = []
         for labels, histogram, examples in rows:
             # `le` has its place among the sorted labels.
@@ -146,7 +144,6 @@ class MetricFamily(Metric):
         self.rows = []
 
     def lines(self, begin: int, writer: SampleWriter) -> list[str]:
-        """Return the lines of `at_once` rows."""
         return writer.values(self.name, self.rows[begin : begin + self.at_once])
 
     def _samples(self) -> list[Sample]:
@@ -265,8 +262,3 @@ def _weight(parameters: Iterable[str]) -> float:
             except ValueError:
                 return 0.0
     return 1.0
-
-
-def render(families: Iterable[MetricFamily], names: Collection[str] = ()) -> bytes:
-    """Return the whole text."""
-    return b"".join(texts(families, names))

@@ -20,7 +20,6 @@ _UNITS = {"CPU": "percent", "Mem": "megabytes", "Dis": "gigabytes"}
 
 
 def answered(metrics: Metrics) -> Iterator[MetricFamily]:
-    """Yield the answers by status, on every address."""
     for group, count in metrics.answers.items():
         yield family(f"Requests{group}", "counter", f"Answers with a status of {group.lower()}", [(HOST, count)])
 
@@ -73,7 +72,6 @@ def machine(values: Mapping[str, float]) -> Iterator[MetricFamily]:
 
 
 def gpus(found: Mapping[int, Card]) -> Iterator[MetricFamily]:
-    """Yield the gauges of the GPUs, by their numbers."""
     texts = {
         "GPUUtilization": "How busy a GPU is, percent",
         "GPUMemoryUtilization": "How full the memory of a GPU is, percent",
@@ -158,7 +156,6 @@ def clients(metrics: Metrics) -> Iterator[MetricFamily]:
 
 
 def loop(metrics: Metrics) -> Iterator[MetricFamily]:
-    """Yield the stalls of the event loop."""
     text = "How often the event loop stood still for half a second or more"
     yield family("tsctl_event_loop_stalls_total", "counter", text, [({}, metrics.stalls)])
     text = "How long the event loop stood still, all in all"

@@ -120,7 +120,6 @@ class Exemplars:
         self._kept[outcome, bisect_left(SECONDS, example.seconds)] = example
 
     def of(self, outcome: str) -> dict[int, LatencyExample]:
-        """Return the examples of an outcome by the index of their bucket."""
         return {index: example for (other, index), example in self._kept.items() if other == outcome}
 
 

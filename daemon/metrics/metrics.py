@@ -56,17 +56,14 @@ class Metrics:
         return [*self._left.values(), *self._versions.values()]
 
     def answered(self, status: int) -> None:
-        """Count an answer."""
         self.answers["2XX" if 200 <= status < 300 else "4XX" if 400 <= status < 500 else "5XX"] += 1
         if self.log is not None:
             self.log.sent(status)
 
     def answered_to(self, client: str, status: int) -> None:
-        """Count an answer to a known client."""
         self.clients[client][str(status)] += 1
 
     def stalled(self, seconds: float) -> None:
-        """Count a stall of the event loop."""
         self.stalls += 1
         self.stalled_seconds += seconds
 

@@ -29,7 +29,6 @@ class ValueKind:
 
     @property
     def what(self) -> str:
-        """Return a description of valid values."""
         raise NotImplementedError
 
     @property
@@ -85,8 +84,6 @@ class ValueKind:
 
 
 class Integer(ValueKind):
-    """A whole number."""
-
     stored = int
     metavar = "N"
     numeric = True
@@ -217,8 +214,6 @@ class Boolean(ValueKind):
 
 
 class Choice(ValueKind):
-    """One of a few words."""
-
     def __init__(self, words: tuple[str, ...]) -> None:
         self.words = words
 

@@ -5,6 +5,8 @@ from typing import Any
 
 from tsctl.daemon.model_settings.kinds import ValueKind
 
+OF_HANDLER = "Only the archive can set this, because its handler is written for it."  # a row's `why`
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSetting:

@@ -5,14 +5,13 @@ from typing import Any
 from tsctl.daemon.model_settings.declarations import Declarations
 from tsctl.daemon.model_settings.kinds import Boolean, Choice, Document, Duration, Integer
 from tsctl.daemon.model_settings.resources import Cpus, Size
-from tsctl.daemon.model_settings.row import ModelSetting
+from tsctl.daemon.model_settings.row import OF_HANDLER, ModelSetting
 
 MOST_WORKERS = 1024  # of one version: more is a typing error, and each worker is a process
 POLICIES = ("auto", "fixed", "greedy")
 
 _NEW_WORKER = "The setting is fixed when a worker starts; a change takes new workers: `tsctl register --replace`."
 _DECLARED = "Only the archive can set this, because its handler expects these tensors."
-_MODE = "Only the archive can set this, because its handler is written for it."
 _NEXT_BATCH = "from the next batch on"
 _NEXT_REQUEST = "from the next request on"
 
@@ -152,12 +151,12 @@ CORE_MODEL_SETTINGS: tuple[ModelSetting, ...] = (
     ModelSetting(
         name="continuous", kind=Boolean(), label="continuous batching",
         help="Requests join and leave between the calls of the handler, which answers a piece of each in every call.",
-        yaml="continuousBatching", default=False, why=_MODE,
+        yaml="continuousBatching", default=False, why=OF_HANDLER,
     ),
     ModelSetting(
         name="asynchronous", kind=Boolean(), label="asynchronous handler",
         help="Requests go to the worker as they come, and are answered in any order by a handler with `async def`.",
-        yaml="asyncCommunication", default=False, why=_MODE,
+        yaml="asyncCommunication", default=False, why=OF_HANDLER,
     ),
     ModelSetting(
         name="inputs", kind=Declarations(), label="declared inputs",

@@ -14,13 +14,10 @@ from typing import TYPE_CHECKING, Any
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.errors import BadRequest, InvalidModel
 from tsctl.daemon.model_settings import MOST_WORKERS, ModelSetting
-from tsctl.daemon.model_settings.kinds import Duration
 from tsctl.daemon.model_settings.resources import cpus_text
 from tsctl.daemon.tables import MODEL_SETTINGS
 
 ROWS: Mapping[str, ModelSetting] = {row.name: row for row in MODEL_SETTINGS}
-# Earlier versions accepted 0 for these.
-TIMEOUTS = tuple(row for row in MODEL_SETTINGS if isinstance(row.kind, Duration) and row.kind.positive)
 # The rows that TorchServe's snapshot contains.
 _TORCHSERVE = ("batch_size", "max_delay", "workers", "max_workers", "response_timeout", "startup_timeout")
 

@@ -4,11 +4,13 @@ A door: standard library only, imported by the command line and by the daemon. F
 files with `ast`.
 """
 
+from tsctl.daemon.targets.bare import ARCHIVE_SUFFIXES as ARCHIVE_SUFFIXES
 from tsctl.daemon.targets.bare import BARE_SUFFIXES as BARE_SUFFIXES
 from tsctl.daemon.targets.bare import FALLBACK_BATCH_SIZE as FALLBACK_BATCH_SIZE
 from tsctl.daemon.targets.bare import ServeTarget as ServeTarget
 from tsctl.daemon.targets.bare import bare_target as bare_target
 from tsctl.daemon.targets.bare import is_bare as is_bare
+from tsctl.daemon.targets.bare import is_url as is_url
 from tsctl.daemon.targets.bare import model_name_of as model_name_of
 from tsctl.daemon.targets.bare import split_function as split_function
 from tsctl.daemon.targets.opened import folders_named as folders_named

@@ -23,11 +23,17 @@ WEIGHTS = ".pth"
 MODEL_SUFFIXES = (".pt", ".pt2", ".onnx", WEIGHTS)
 BARE_SUFFIXES = (".py", *MODEL_SUFFIXES)
 ARCHIVE_SUFFIXES = (".mar", ".tar.gz", ".tgz", ".model")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
 _FUNCTION = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)", re.DOTALL)
 _SAVED_BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # torch.save of torch before 1.6
 _UNNAMED = "model"
 _OF_ANY = ("app", "handler", "main", "model")  # stems of files that say nothing about their model
 _LONGEST_NAME = 64  # characters of an inferred name
+
+
+def is_url(text: str) -> bool:
+    """Return whether a text is a URL, of whatever scheme, and no name of a file."""
+    return _URL.match(text) is not None
 
 
 def split_function(text: str) -> tuple[str, str]:

@@ -26,6 +26,7 @@ from tsctl.daemon.targets.bare import (
     files_beside,
     is_of_torch,
     is_torchscript,
+    is_url,
     model_name_of,
     read_handler,
     split_function,
@@ -34,7 +35,6 @@ from tsctl.daemon.targets.source import TargetError, check_syntax, is_handler
 
 KINDS = "a handler (.py), a model (.pt, .pt2, .onnx, .pth), an archive (.mar), a directory, or module:attribute"
 HANDLER = "handler.py"
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
 _SCHEMES = ("http://", "https://", "s3://", "gs://", "hf://")
 MODULE = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<attribute>[^\W\d]\w*)")
 
@@ -56,7 +56,7 @@ def read_target(text: str, directory: Path) -> ServeTarget:
     Raises:
         TargetError: there is nothing there, or it cannot be served; the message names it, the hint the remedy.
     """
-    if _SCHEME.match(text):
+    if is_url(text):
         return _read_url(text)
     name, function = split_function(text)
     path = directory / Path(name).expanduser()

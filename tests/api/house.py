@@ -98,7 +98,7 @@ class House:
             ready = while_there_is_room(ready, partial(answering, self.registry))
         predictions = inference_routes(self.registry, ready, self.turns)
         self.gpus = Gpus(self.clock, gpus, lambda: FoundCards(gpus, "580.1"))
-        kernel = Kernel(
+        self.kernel = kernel = Kernel(
             config, Tokens(), None, self.clock, recurring.events, recurring, self.metrics, Selection(),
             self.gpus,
             self.registry, self.registrar, ready, self.turns, ReceiveBudget(), SendBudget, None,

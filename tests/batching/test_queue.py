@@ -1,6 +1,7 @@
 """First in, first out, bounded in jobs and in bytes."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -22,22 +23,20 @@ def filled(*sizes: int, max_jobs: int = 10, max_bytes: int = 1000) -> tuple[Queu
     return queue, inside
 
 
-def test_a_job_too_many_is_refused_and_changes_nothing() -> None:
-    queue, inside = filled(1, 1, max_jobs=2)
+@pytest.mark.parametrize(
+    ("sizes", "limits", "reason"),
+    [
+        pytest.param((1, 1), {"max_jobs": 2}, 'The queue of model "m" is full: 2 requests wait', id="a job"),
+        pytest.param((60, 40), {"max_bytes": 100}, "100 of 100 bytes wait, and this request has 1", id="a byte"),
+    ],
+)
+def test_one_too_many_is_refused_and_changes_nothing(sizes: tuple[int, int], limits: Any, reason: str) -> None:
+    queue, inside = filled(*sizes, **limits)
 
-    with pytest.raises(QueueFull, match='The queue of model "m" is full: 2 requests wait'):
+    with pytest.raises(QueueFull, match=reason):
         queue.put(jobs(1)[0])
 
-    assert queue.take(9) == inside
-
-
-def test_a_byte_too_many_is_refused_and_changes_nothing() -> None:
-    queue, inside = filled(60, 40, max_bytes=100)
-
-    with pytest.raises(QueueFull, match="100 of 100 bytes wait, and this request has 1"):
-        queue.put(jobs(1)[0])
-
-    assert queue.bytes == 100
+    assert queue.bytes == sum(sizes)
     assert queue.take(9) == inside
 
 

@@ -65,27 +65,23 @@ def test_a_model_shows_its_requests_batches_workers_and_events(page: Any, consol
     assert page.get_by_text("Status 200").is_visible()
 
 
-def test_a_worker_of_a_cluster_shows_its_node(page: Any, console: Console) -> None:
+@pytest.mark.parametrize(
+    ("told", "cell"),
+    [
+        pytest.param({"pid": 4711, "node": "gpu-3/0a1b2c3d"}, "4711 on gpu-3/0a1b2c3d", id="node, of Ray's workers"),
+        pytest.param({"gpuMemory": {"0": 3 * 2**30, "1": None}}, "0: 3072 MiB, 1", id="GPUs and what it holds there"),
+    ],
+)
+def test_a_worker_shows_its(told: dict[str, Any], cell: str, page: Any, console: Console) -> None:
     live = console.served.command("GET", "/tsctl/live").json
     [finder] = [each for each in live["models"] if each["name"] == "finder"]
-    finder["workers"][0] |= {"pid": 4711, "node": "gpu-3/0a1b2c3d"}  # as the daemon tells of Ray's workers
+    finder["workers"][0] |= told  # as the daemon tells of such a worker
     page.route("**/api/live", lambda route: route.fulfill(json=live))
 
     page.goto(f"{console.url}/#/models/finder/1.0")
 
-    page.get_by_role("cell", name="4711 on gpu-3/0a1b2c3d").wait_for()
-
-
-def test_a_worker_shows_its_gpus_and_what_it_holds_there(page: Any, console: Console) -> None:
-    live = console.served.command("GET", "/tsctl/live").json
-    [finder] = [each for each in live["models"] if each["name"] == "finder"]
-    finder["workers"][0] |= {"gpuMemory": {"0": 3 * 2**30, "1": None}}  # as the daemon tells of a worker on GPUs
-    page.route("**/api/live", lambda route: route.fulfill(json=live))
-
-    page.goto(f"{console.url}/#/models/finder/1.0")
-
-    page.get_by_role("columnheader", name="GPU").wait_for()
-    page.get_by_role("cell", name="0: 3072 MiB, 1").wait_for()
+    page.get_by_role("cell", name=cell).wait_for()
+    assert page.get_by_role("columnheader", name="GPU").count() == ("gpuMemory" in told)
 
 
 def test_batches_are_told_as_they_are_sent_with_their_reasons(page: Any, console: Console) -> None:
@@ -223,7 +219,7 @@ def test_a_daemon_of_an_older_version_is_shown_too(page: Any, console: Console) 
     assert page.get_by_role("heading", name="Last failed predictions").count() == 0
 
 
-def test_a_setting_changes_after_its_command_was_shown(page: Any, console: Console) -> None:
+def test_a_setting_changes_after_its_command_was_shown_and_a_refused_one_says_why(page: Any, console: Console) -> None:
     page.goto(f"{console.url}/#/models/finder/1.0")
     field = page.get_by_label("batch size", exact=True)
     apply = page.get_by_role("button", name="Apply")
@@ -237,14 +233,8 @@ def test_a_setting_changes_after_its_command_was_shown(page: Any, console: Conso
     apply.click()
     page.get_by_text("Applied.").wait_for()
     assert console.served.describe("finder")["batchSize"] == 3
-
-
-def test_a_refused_setting_says_why(page: Any, console: Console) -> None:
-    page.goto(f"{console.url}/#/models/finder/1.0")
-    field = page.get_by_label("batch size", exact=True)
     field.fill("none")
-    page.get_by_role("button", name="Apply").click()
-
+    apply.click()
     page.get_by_text("batch_size").last.wait_for()
 
 

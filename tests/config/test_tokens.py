@@ -35,6 +35,8 @@ def refusal(root: Path, environment: Mapping[str, str] | None = None, /, **flags
 
 def test_without_a_management_address_no_token_is_needed(tmp_path: Path) -> None:
     assert read(tmp_path) == Tokens("", "", {})
+    assert read(tmp_path, **MANAGED, management_without_token="true").management == "", "open on purpose"
+    assert "sesame" not in repr(Tokens("sesame", "sesame", {"token": "flag"}))
 
 
 def test_a_management_address_without_a_token_stops_the_start(tmp_path: Path) -> None:
@@ -42,10 +44,6 @@ def test_a_management_address_without_a_token_stops_the_start(tmp_path: Path) ->
 
     assert "the management address `127.0.0.1:8081` needs a token" in str(error)
     assert "--token-file" in error.hint and "--management-without-token" in error.hint
-
-
-def test_a_management_address_may_be_open_on_purpose(tmp_path: Path) -> None:
-    assert read(tmp_path, **MANAGED, management_without_token="true").management == ""
 
 
 @pytest.mark.parametrize(
@@ -86,13 +84,9 @@ def test_where_the_management_token_comes_from(
 
     assert (tokens.management, tokens.inference) == (token, "")
     assert tokens.origins == {"token": origin}
-
-
-@pytest.mark.parametrize("environment", [{}, {"TSCTL_INFERENCE_TOKEN": "sesame"}])
-def test_the_inference_token_stands_alone(tmp_path: Path, file: Path, environment: dict[str, str]) -> None:
-    tokens = read(tmp_path, environment, **({} if environment else {"inference_token_file": str(file)}))
-
-    assert (tokens.management, tokens.inference) == ("", "sesame")
+    for given, flags in (({}, {"inference_token_file": str(file)}), ({"TSCTL_INFERENCE_TOKEN": "sesame"}, {})):
+        alone = read(tmp_path, given, **flags)
+        assert (alone.management, alone.inference) == ("", "sesame")
 
 
 @pytest.mark.parametrize(
@@ -149,20 +143,9 @@ def test_what_is_no_token_is_refused_without_being_shown(
 
     assert sentence in str(error)
     assert not any(word in str(error) for word in ("sesame", "ésame", "ssss"))
-
-
-def test_an_empty_variable_is_refused_rather_than_ignored(tmp_path: Path) -> None:
     assert str(refusal(tmp_path, {"TSCTL_TOKEN": ""}, **MANAGED)) == "the token in TSCTL_TOKEN is empty"
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    error = refusal(tmp_path, inference_token_file=str(tmp_path / "missing"))
-
-    assert str(error) == f"cannot read the token file `{tmp_path}/missing`: No such file or directory"
-
-
-def test_tokens_do_not_show_in_a_repr() -> None:
-    assert "sesame" not in repr(Tokens("sesame", "sesame", {"token": "flag"}))
+    missing = refusal(tmp_path, inference_token_file=str(tmp_path / "missing"))
+    assert str(missing) == f"cannot read the token file `{tmp_path}/missing`: No such file or directory"
 
 
 def key_file(root: Path, **entries: Any) -> str:

@@ -8,27 +8,20 @@ import pytest
 from tsctl.daemon.core.clock import FakeClock, LoopClock, Ticker
 
 
-def test_a_call_is_made_at_its_own_moment() -> None:
+def test_a_call_is_made_at_its_own_moment_unless_it_is_cancelled() -> None:
     clock = FakeClock(start=10.0)
     calls: list[tuple[str, float]] = []
     clock.later(2.0, lambda: calls.append(("second", clock.now())))
-    clock.later(1.0, lambda: calls.append(("first", clock.now())))
+    for name in ("first", "of the same moment", "in their order"):
+        clock.later(1.0, lambda name=name: calls.append((name, clock.now())))  # type: ignore[misc]
+    clock.later(1.0, lambda: calls.append(("cancelled", clock.now()))).cancel()
 
-    clock.advance(5.0)
+    clock.advance(0.999)
+    assert calls == []
+    clock.advance(4.001)
 
-    assert calls == [("first", 11.0), ("second", 12.0)]
+    assert calls == [("first", 11.0), ("of the same moment", 11.0), ("in their order", 11.0), ("second", 12.0)]
     assert clock.now() == 15.0
-
-
-def test_calls_for_the_same_moment_keep_their_order() -> None:
-    clock = FakeClock()
-    calls: list[int] = []
-    for number in range(5):
-        clock.later(1.0, lambda number=number: calls.append(number))  # type: ignore[misc]
-
-    clock.advance(1.0)
-
-    assert calls == [0, 1, 2, 3, 4]
 
 
 def test_a_ticker_calls_every_so_many_seconds_until_it_is_closed() -> None:
@@ -42,27 +35,6 @@ def test_a_ticker_calls_every_so_many_seconds_until_it_is_closed() -> None:
     clock.advance(5.0)
 
     assert calls == [12.0, 14.0]
-
-
-def test_nothing_is_called_early() -> None:
-    clock = FakeClock()
-    calls: list[str] = []
-    clock.later(1.0, lambda: calls.append("due"))
-
-    clock.advance(0.999)
-
-    assert calls == []
-
-
-def test_a_cancelled_call_is_not_made() -> None:
-    clock = FakeClock()
-    calls: list[str] = []
-    timer = clock.later(1.0, lambda: calls.append("due"))
-
-    timer.cancel()
-    clock.advance(2.0)
-
-    assert calls == []
 
 
 def test_soon_is_before_any_timer_and_does_not_move_the_time() -> None:

@@ -48,10 +48,6 @@ def test_a_job_follows_the_drawing_and_nothing_else(phase: JobPhase, event: JobE
         assert client.replies == []
 
 
-def test_an_ended_job_has_no_way_on() -> None:
-    assert TRANSITIONS[JobPhase.ENDED] == {}
-
-
 def test_a_job_returns_once() -> None:
     job = Client().job("j")
     job.send()
@@ -60,6 +56,7 @@ def test_a_job_returns_once() -> None:
 
     assert job.attempt == MAX_ATTEMPTS == 2
     assert not job.may_return
+    assert TRANSITIONS[JobPhase.ENDED] == {}
     with pytest.raises(IllegalTransition, match="RETURN in SENT after attempt 2"):
         job.give_back()
 
@@ -80,13 +77,10 @@ def test_a_budget_counts_from_the_headers_not_from_the_arrival() -> None:
     assert client.job("j", arrived=7.0).deadline == math.inf
 
 
-def test_the_size_of_a_job_is_that_of_its_values() -> None:
-    assert Client().job("j", b"12345").size == 5
-
-
 def test_a_job_and_a_batch_say_their_state() -> None:
     job = Client().job("j", b"12345")
     job.send()
 
+    assert job.size == 5
     assert repr(job) == "<Job j SENT attempt=1 size=5>"
     assert repr(Batch(7, [job], "full")) == "<Batch 7 of 1 (full)>"

@@ -34,27 +34,20 @@ def daemon_logger() -> Iterator[logging.Logger]:
 
 
 @pytest.mark.usefixtures("daemon_logger")
-def test_the_daemon_logs_into_the_state_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("foreground", [False, True])
+def test_the_daemon_logs_into_the_state_directory_and_shows_it_in_the_foreground(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], foreground: bool
+) -> None:
     paths.make_private(paths.logs_dir(tmp_path), strict=False)
-    logs.set_up(paths.daemon_log(tmp_path), "info", foreground=False)
+    logs.set_up(paths.daemon_log(tmp_path), "debug" if foreground else "info", foreground=foreground)
 
-    logging.getLogger("tsctl.daemon.server").info("listening")
-    logging.getLogger("tsctl.daemon.server").debug("too much")
+    log = logging.getLogger("tsctl.daemon.server")
+    log.info("registered %s from %s", "m", "https://me:word@host/a.mar?sig=abc")
+    log.debug("too much")
 
-    text = paths.daemon_log(tmp_path).read_text()
-    assert TIMED.findall(text) == ["INFO    listening"]
-    assert capsys.readouterr().err == ""
-
-
-@pytest.mark.usefixtures("daemon_logger")
-def test_in_the_foreground_it_is_shown_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    paths.make_private(paths.logs_dir(tmp_path), strict=False)
-    logs.set_up(paths.daemon_log(tmp_path), "debug", foreground=True)
-
-    logging.getLogger("tsctl.daemon.server").debug("now it is wanted")
-
-    assert "DEBUG   now it is wanted" in capsys.readouterr().err
-    assert "now it is wanted" in paths.daemon_log(tmp_path).read_text()
+    lines = ["INFO    registered m from https://host/a.mar?…", *["DEBUG   too much"] * foreground]
+    assert TIMED.findall(paths.daemon_log(tmp_path).read_text()) == lines
+    assert TIMED.findall(capsys.readouterr().err) == lines * foreground
 
 
 @dataclass
@@ -72,15 +65,19 @@ def access(tmp_path: Path) -> Iterator[Access]:
     log.close()
 
 
-def test_access_lines_are_written_half_a_second_after_the_first(access: Access) -> None:
+def test_access_lines_are_written_half_a_second_after_the_first_and_at_the_close(access: Access) -> None:
     access.log.add("one")
     access.clock.advance(0.4)
-    access.log.add("two")
+    access.log.add("GET /%s%d 200")
     assert not access.file.exists()
 
     access.clock.advance(0.11)
 
-    assert access.file.read_text() == "one\ntwo\n"
+    assert access.file.read_text() == "one\nGET /%s%d 200\n"
+    access.log.add("last")
+    access.log.close()
+    access.clock.advance(1.0)
+    assert access.file.read_text() == "one\nGET /%s%d 200\nlast\n", "once"
 
 
 def test_many_access_lines_are_written_at_once(access: Access) -> None:
@@ -100,22 +97,6 @@ def test_a_busy_log_keeps_one_timer(access: Access, monkeypatch: pytest.MonkeyPa
     assert len(written) <= 2000 / 250 + 2000 * 0.001 / 0.5
 
 
-def test_the_rest_is_written_when_the_log_is_closed_and_only_once(access: Access) -> None:
-    access.log.add("last")
-
-    access.log.close()
-    access.clock.advance(1.0)
-
-    assert access.file.read_text() == "last\n"
-
-
-def test_percent_signs_are_text(access: Access) -> None:
-    access.log.add("GET /%s%d 200")
-    access.log.flush()
-
-    assert access.file.read_text() == "GET /%s%d 200\n"
-
-
 def test_a_full_log_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "MAX_BYTES", 20)
     log = AccessLog(tmp_path / "access.log", FakeClock(), foreground=False)
@@ -131,8 +112,13 @@ def test_a_full_log_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize(
     ("target", "shown"),
-    [("/predictions/m?a=1", "/predictions/m?a=1"), ("/\x1b[2J\xe9", "/\\x1b[2J\\xe9")],
-    ids=["as it came", "but for what does not print"],
+    [
+        pytest.param("/predictions/m?a=1", "/predictions/m?a=1", id="as it came"),
+        pytest.param("/\x1b[2J\xe9", "/\\x1b[2J\\xe9", id="but for what does not print"),
+        pytest.param(
+            "/models?url=https%3A%2F%2Fhost%2Fa.mar%3Fsig%3Dabc", "/models?url=https%3A%2F%2Fhost%2Fa.mar?…", id="s"
+        ),
+    ],
 )
 def test_the_line_of_a_request(target: str, shown: str) -> None:
     request = Request("POST", target, [], peer="127.0.0.1:4000", id="an-id")
@@ -159,22 +145,6 @@ def test_the_line_of_a_request(target: str, shown: str) -> None:
 )
 def test_what_may_open_something_is_left_out_of_urls(text: str, shown: str) -> None:
     assert logs.without_secrets(text) == shown
-
-
-@pytest.mark.usefixtures("daemon_logger")
-def test_the_daemons_log_has_no_passwords(tmp_path: Path) -> None:
-    paths.make_private(paths.logs_dir(tmp_path), strict=False)
-    logs.set_up(paths.daemon_log(tmp_path), "info", foreground=False)
-
-    logging.getLogger("tsctl.daemon.models").info("registered %s from %s", "m", "https://me:word@host/a.mar?sig=abc")
-
-    assert paths.daemon_log(tmp_path).read_text().endswith("registered m from https://host/a.mar?…\n")
-
-
-def test_the_access_log_has_no_signatures() -> None:
-    request = Request("POST", "/models?url=https%3A%2F%2Fhost%2Fa.mar%3Fsig%3Dabc", [], peer="p", id="i")
-
-    assert '"POST /models?url=https%3A%2F%2Fhost%2Fa.mar?…" 200' in line_of(request, 200, 0.0, "now")
 
 
 @pytest.mark.parametrize("mask", [0, 0o177])
@@ -212,24 +182,11 @@ def test_each_version_has_its_own_file(tmp_path: Path) -> None:
 
     versions.print("1.0", "from one")
     versions.print("2.0", "from two")
+    versions.print("2.0", "registered again")
+    assert versions.logs.open("m", "3.0") == versions.logs.open("m", "3.0")
 
-    assert TIMED.fullmatch(versions.printed("1.0"))[1] == "4711 stdout from one"  # type: ignore[index]
-    assert TIMED.fullmatch(versions.printed("2.0"))[1] == "4711 stdout from two"  # type: ignore[index]
-
-
-def test_a_version_registered_again_goes_on_with_its_file(tmp_path: Path) -> None:
-    versions = Versions(tmp_path)
-
-    versions.print("1.0", "before")
-    versions.print("1.0", "after")
-
-    assert TIMED.findall(versions.printed("1.0")) == ["4711 stdout before", "4711 stdout after"]
-
-
-def test_a_version_opened_twice_has_one_log(tmp_path: Path) -> None:
-    versions = Versions(tmp_path)
-
-    assert versions.logs.open("m", "1.0") == versions.logs.open("m", "1.0")
+    assert TIMED.findall(versions.printed("1.0")) == ["4711 stdout from one"]
+    assert TIMED.findall(versions.printed("2.0")) == ["4711 stdout from two", "4711 stdout registered again"]
 
 
 def test_a_version_without_output_has_no_file(tmp_path: Path) -> None:
@@ -246,15 +203,7 @@ def test_a_models_lines_are_shown_in_the_foreground(tmp_path: Path, capsys: pyte
     Versions(tmp_path, foreground=True).print("1.0", "loading weights")
 
     assert TIMED.findall(capsys.readouterr().err) == ["m/1.0 4711 stdout loading weights"], "with the model's name"
-
-
-def test_in_the_foreground_of_a_tool_the_output_is_as_it_came(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shown = logs.ModelLogs(partial(paths.model_log, tmp_path), foreground=True, plain=True)
-    paths.logs_dir(tmp_path).mkdir()
-
-    shown.open("m", "1.0")("loading\nweights", 4711, "stdout")
-    shown.close("m", "1.0")
-
+    plain = logs.ModelLogs(partial(paths.model_log, tmp_path), foreground=True, plain=True)  # of a tool
+    plain.open("m", "1.0")("loading\nweights", 4711, "stdout")
+    plain.close("m", "1.0")
     assert capsys.readouterr().err == "loading\nweights\n"

@@ -99,7 +99,7 @@ def parent(early_environment: tuple[tuple[str, str], ...]) -> Parent:
 
 
 class Background:
-    """A daemon in a fork: what tsctl/launch.py needs of `subprocess.Popen`."""
+    """A daemon in a fork: what tsctl/starting.py needs of `subprocess.Popen`."""
 
     def __init__(
         self, command: Sequence[str], *, stdin: int, stdout: int, stderr: int, pass_fds: Sequence[int], **_: Any
@@ -197,10 +197,10 @@ def _import_all() -> None:
 
 
 def main(control: int) -> None:
-    from tsctl import cli, launch
+    from tsctl import cli, starting
 
     _import_all()
-    vars(launch)["subprocess"] = SimpleNamespace(Popen=Background, DEVNULL=subprocess.DEVNULL)
+    vars(starting)["subprocess"] = SimpleNamespace(Popen=Background, DEVNULL=subprocess.DEVNULL)
     arguments = _serve(socket.socket(fileno=control))
     if arguments is not None:
         _finish(lambda: cli.main(arguments, prog_name="tsctl"))

@@ -1,4 +1,4 @@
-"""Archives as they come: every form is served, and what is wrong with one is told in a sentence."""
+"""Archives as they come: what is wrong with one is told in a sentence. Each form is served by test_archiver.py."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.served import ARCHIVES, Served
+from tests.e2e.served import Served
 
 
 def write_zip(path: Path, **members: str) -> str:
@@ -18,18 +18,6 @@ def write_zip(path: Path, **members: str) -> str:
 
 
 MANIFEST = json.dumps({"runtime": "python", "model": {"modelName": "bad", "modelVersion": "1.0", "handler": "echo.py"}})
-
-
-@pytest.mark.parametrize("form", ["default", "zip-store", "tgz", "no-archive"])
-def test_every_form_that_archive_writes_is_served(shared: Served, tmp_path: Path, form: str) -> None:
-    handler = str(ARCHIVES / "echo.py")
-    options = ["--handler", handler, "--export-path", str(tmp_path), "--archive-format", form]
-    written = shared.tsctl("archive", "--model-name", "formed", "--version", "1.0", *options).strip()
-
-    shared.tsctl("register", written)
-
-    assert shared.ask("/predictions/formed", b"x").json["row"] == {"body": {"bytearray": "x"}}
-    shared.tsctl("unregister", "formed")
 
 
 BAD = {

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.served import PATIENCE, TSCTL, eventually, running
+from tsctl.private_daemon import PREFIX
 
 # The same demo, but of a model whose requests are not repeated: those of a killed worker fail.
 WITHOUT_RETRY = """
@@ -30,8 +31,8 @@ def demo(folder: Path, command: Sequence[str | Path] = (TSCTL, "demo")) -> "subp
 
 def pid_of_daemon(folder: Path) -> int:
     """Wait for the demo's daemon, and return its pid."""
-    eventually(lambda: any(folder.glob("tsctl-demo-*/control.pid")), "the demo starts a daemon")
-    file = next(folder.glob("tsctl-demo-*/control.pid"))
+    eventually(lambda: any(folder.glob(f"{PREFIX}*/control.pid")), "the demo starts a daemon")
+    file = next(folder.glob(f"{PREFIX}*/control.pid"))
     eventually(lambda: file.read_text() != "", "the daemon writes its pid")
     return int(file.read_text())
 

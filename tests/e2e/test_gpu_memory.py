@@ -1,4 +1,4 @@
-"""What workers hold on a GPU, under the daemon's numbers, and a budget for it (on null cards, tests/kit/null_gpu)."""
+"""What workers hold on a GPU, under the daemon's numbers (on null cards, tests/kit/null_gpu)."""
 
 from pathlib import Path
 
@@ -33,16 +33,3 @@ def test_the_only_visible_card_is_number_0_for_everybody(idle: Served, tmp_path:
     shown = idle.tsctl("metrics")
     assert 'tsctl_gpu_memory_total_bytes{gpu="0",name="Null Card"' in shown
     assert 'DeviceId="1"' not in shown
-
-
-def test_a_model_that_was_never_loaded_is_refused_where_its_context_alone_is_over_the_budget(
-    idle: Served, tmp_path: Path
-) -> None:
-    idle.environment["TSCTL_MODELS_MEMORY"] = "gpu=500MiB"
-    start_on(idle, cards_or_skip(tmp_path))
-    idle.register("on_card", "--loading", "on_demand")
-
-    refused = idle.ask("/predictions/on_card", b"1")
-
-    assert refused.status == 503
-    assert "620 MiB of 500 MiB on gpu0 do not fit" in refused.json["message"]

@@ -6,28 +6,13 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.on_cards import pack_image_classifier, photograph, start_on
-from tests.e2e.served import Answer, Served, eventually
+from tests.e2e.served import Answer, Served
 from tests.e2e.test_workers import worker_pids
 from tests.kit.null_gpu.cards import cards_or_skip
 
 
 def ask(served: Served, mib: int = 1) -> Answer:
     return served.ask("/predictions/on_card", str(mib).encode())
-
-
-def test_a_worker_whose_context_is_broken_is_replaced(idle: Served, tmp_path: Path) -> None:
-    cards = cards_or_skip(tmp_path)
-    start_on(idle, cards)
-    idle.register("on_card")
-    [first] = worker_pids(idle, "on_card")
-
-    cards.of(first).break_context()
-    failed = ask(idle)
-
-    assert (failed.status, "device-side assert" in failed.json["message"]) == (500, True)
-    eventually(lambda: worker_pids(idle, "on_card") not in ([first], []), "another worker is ready")
-    assert ask(idle).status == 200
-    assert "device-side assert" in idle.describe("on_card")["tsctl"]["lastExit"]
 
 
 @pytest.mark.parametrize(

@@ -100,13 +100,6 @@ def test_ports_and_privileges_are_those_of_the_contract(start: Start) -> None:
     assert "`http://0.0.0.0:8085` is `http://127.0.0.1:8085` in this container" in container.output
 
 
-def test_sigterm_to_process_1_ends_the_container_in_order(start: Start) -> None:
-    container = start("v1")
-
-    assert container.stop() == 0
-    assert "stopped" in container.output
-
-
 def test_without_config_or_label_all_archives_of_the_folder_are_served(start: Start, models: Path) -> None:
     (models / "config" / "config.properties").unlink()
     for archive in (models / "model-store").iterdir():

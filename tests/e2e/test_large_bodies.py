@@ -43,15 +43,3 @@ def test_large_requests_leave_no_traceback_in_a_log_of_the_daemon(served: Served
     assert {each.status for each in answers} == {200}, answers[0]
     assert served.new_tracebacks() == []
     assert (served.folder / "state" / "logs" / "start.log").read_bytes() == b""
-
-
-def test_a_large_file_in_a_form_arrives(served: Served) -> None:
-    served.register("mirror")
-    content = noise(MIB)
-    head = b'--b\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n'
-
-    answer = served.ask(
-        "/predictions/mirror", head + content + b"\r\n--b--\r\n", content_type="multipart/form-data; boundary=b"
-    )
-
-    assert answer.body == content

@@ -21,17 +21,6 @@ def test_start_returns_when_the_daemon_listens(idle: Served) -> None:
     assert running(idle.pid)
 
 
-def test_start_works_after_a_crash_left_its_files_behind(served: Served) -> None:
-    crashed = served.pid
-    os.kill(crashed, signal.SIGKILL)
-    eventually(lambda: not running(crashed), "the daemon is killed")
-    assert (served.folder / "control.sock").exists()
-
-    served.start()
-
-    assert served.pid != crashed
-
-
 @pytest.mark.parametrize("doing", ["nothing", "a request", "loading"])
 def test_workers_leave_when_the_daemon_is_killed_whatever_they_do(doing: str, idle: Served) -> None:
     idle.environment["TEST_GO"] = never = str(idle.folder / "never")

@@ -51,16 +51,6 @@ def test_curl_uploads(shared: Served, tmp_path: Path, options: list[str], row: d
     assert json.loads(done.stdout)["row"] == {name: {"bytearray": text} for name, text in row.items()}
 
 
-def test_requests_that_come_together_travel_together(served: Served) -> None:
-    served.register("echo", "--batch-size", "8", "--max-delay", "60000", "--batching", "fixed")
-
-    with ThreadPoolExecutor(8) as clients:
-        answers = list(clients.map(lambda _: served.ask("/predictions/echo", b"x"), range(8)))
-
-    assert [answer.json["rows"] for answer in answers] == [8] * 8
-    assert served.describe("echo")["tsctl"]["batching"]["sizes"] == {"8": 1}
-
-
 def test_what_a_handler_prints_goes_to_its_log_and_not_onto_the_wire(obeying: Served) -> None:
     assert obey(obeying, "print").status == 200
 
@@ -101,8 +91,7 @@ def test_a_client_that_leaves_takes_its_queued_request_with_it(obeying: Served, 
     eventually(lambda: obeying.describe("obey")["tsctl"]["batching"]["running"] == 1, "the first request runs")
     ahead.request("POST", OBEY, json.dumps({"do": "nothing"}), headers)
     eventually(
-        lambda: obeying.describe("obey")["jobQueueStatus"]["pendingRequests"] == 1,
-        "the second one is sent ahead",
+        lambda: obeying.describe("obey")["jobQueueStatus"]["pendingRequests"] == 1, "the second one is sent ahead"
     )
     leaving.request("POST", OBEY, json.dumps({"do": "nothing"}), headers)
     eventually(lambda: obeying.describe("obey")["jobQueueStatus"]["pendingRequests"] == 2, "the third one waits")

@@ -18,7 +18,7 @@ import pytest
 import tsctl
 from tests.certificate import make_certificate, needs_openssl
 from tests.e2e.served import PATIENCE, Served, eventually, running
-from tsctl.python.serving.private_daemon import PREFIX
+from tsctl.private_daemon import PREFIX
 
 ROOT = Path(__file__).parents[2]
 
@@ -136,7 +136,7 @@ PROGRAM = """
     children = [os.fork() for _ in range(2)]
     if 0 in children:
         time.sleep(600)
-    print(model.client.predict("handle", "x"), model._daemon.pid, model.socket.parent, *children, flush=True)
+    print(model.client.predict("handle", "x"), model._daemon.status['pid'], model.socket.parent, *children, flush=True)
     time.sleep(600)
 """
 

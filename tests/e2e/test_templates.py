@@ -75,12 +75,7 @@ def test_a_worker_is_a_child_of_the_daemon_and_says_so(warm: Served) -> None:
 
 @pytest.mark.parametrize(
     ("word", "did"),
-    [
-        ("parallel", [400, 400, True]),
-        ("fork", [1, 2]),
-        ("spawn", [1, 2]),
-        pytest.param("compile", [3.0, 3.0, 3.0]),
-    ],
+    [("parallel", [400, 400, True]), ("fork", [1, 2]), ("spawn", [1, 2]), pytest.param("compile", [3.0, 3.0, 3.0])],
 )
 def test_everything_works_in_a_forked_worker(word: str, did: Any, warm: Served) -> None:
     assert ask(warm, word)["did"] == did

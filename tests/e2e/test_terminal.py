@@ -80,20 +80,6 @@ def test_a_failure_on_a_terminal_leaves_the_traceback_and_no_progress(served: Se
     assert process.exitstatus == 1
 
 
-@pytest.mark.thin
-def test_logs_follow_what_is_printed(served: Served) -> None:
-    process = on_terminal(served, "logs", "-f")
-    process.expect("listening on")
-
-    served.register("echo")
-
-    process.expect("echo/1.0: registered from echo.mar")
-    process.sendintr()
-    process.expect(pexpect.EOF)
-    process.close()
-    assert process.exitstatus == 0
-
-
 def test_the_access_log_has_a_line_for_each_request(shared: Served) -> None:
     answer = shared.ask("/predictions/echo?a=b", b"x")
     identity = answer.headers["x-request-id"]

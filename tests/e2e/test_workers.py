@@ -56,14 +56,6 @@ def test_a_handler_that_cannot_load_is_told_with_its_own_traceback(served: Serve
     assert not list((served.folder / "state" / "models").iterdir())
 
 
-def test_a_worker_that_dies_while_loading_is_told_with_its_last_words(served: Served) -> None:
-    failed = served.run("register", served.pack("dies_loading"))
-
-    assert failed.returncode == 1
-    assert "it exited with code 9" in failed.stderr
-    assert "about to fall over" in failed.stderr
-
-
 def test_what_has_failed_is_tried_again_when_what_it_lacked_is_there(idle: Served) -> None:
     go = idle.folder / "go"
     idle.environment["TEST_GO"] = str(go)

@@ -22,15 +22,6 @@ class Told:
         return [event.text for event in self.events.after()]
 
 
-def test_the_first_is_told_at_once() -> None:
-    told = Told()
-
-    told.refuse("a", "b", "c")
-
-    assert told.texts == ["refused: full"]
-    assert told.events.after()[0].requests == ("a",)
-
-
 def test_the_others_are_told_once_a_minute_with_their_count_and_the_total() -> None:
     told = Told()
 
@@ -42,17 +33,13 @@ def test_the_others_are_told_once_a_minute_with_their_count_and_the_total() -> N
     assert told.texts[1:] == [
         "refused: full (783 more within 60 s, 784 in all)", "refused: full (1 more within 60 s, 785 in all)"
     ]  # fmt: skip
+    assert (told.texts[0], told.events.after()[0].requests) == ("refused: full", ("0",)), "the first at once"
     assert len(told.events.after()[1].requests) == MOST_IDS
-
-
-def test_after_a_quiet_minute_it_is_told_at_once_again() -> None:
-    told = Told()
-
-    told.refuse("a")
     told.clock.advance(EVERY)
     told.refuse("b")
-
-    assert told.texts == ["refused: full", "refused: full"]
+    assert told.texts[3:] == ["refused: full"], "after a quiet minute at once again"
+    told.recurring.note("requests-refused", "refused", reason="other", count=50)
+    assert told.texts[4:] == ["refused (50 at once)"]
 
 
 def test_each_reason_and_each_model_is_counted_apart() -> None:
@@ -65,14 +52,6 @@ def test_each_reason_and_each_model_is_counted_apart() -> None:
     assert [(event.model, event.text) for event in told.events.after()] == [
         ("m", "refused: full"), ("m", "refused: loading"), ("other", "refused: full")
     ]  # fmt: skip
-
-
-def test_several_at_once_are_told_with_their_number() -> None:
-    told = Told()
-
-    told.recurring.note("requests-refused", "refused", count=50)
-
-    assert told.texts == ["refused (50 at once)"]
 
 
 def test_at_the_end_the_counts_of_the_running_minute_are_told() -> None:

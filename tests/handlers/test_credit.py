@@ -76,7 +76,7 @@ def test_when_patience_is_used_up_the_rows_that_took_nothing_are_cut(windows: Wi
     _, later = windows.split([piece(2), piece(1), piece(0), piece(2), piece(1)])
 
     assert wait_in_vain(windows, later) == [1, 2]
-    assert windows.split([piece(0, 1), *later]) == ([piece(0, 1)], [])
+    assert windows.split([piece(0, 1), *later]) == ([piece(0, 1)], []), "its neighbours go on"
 
 
 def test_a_row_that_took_something_goes_on_in_a_wider_window_without_waiting(windows: Windows) -> None:
@@ -90,15 +90,6 @@ def test_a_row_that_took_something_goes_on_in_a_wider_window_without_waiting(win
     assert (rows(now), rows(later)) == ([0], [0])
     windows.begin_wait()
     assert windows.end_wait(0.0, later) == [0]
-
-
-def test_neighbours_of_a_row_that_was_cut_go_on(windows: Windows) -> None:
-    _, later = windows.split([piece(0), piece(0)])
-    wait_in_vain(windows, later)
-
-    now, later = windows.split([piece(row, 7) for row in (0, 1, 2)])
-
-    assert (rows(now), later) == ([1, 2], [])
 
 
 @given(

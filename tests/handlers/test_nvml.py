@@ -4,7 +4,6 @@ import ctypes
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -112,12 +111,10 @@ def test_a_card_is_told_with_its_memory_and_how_busy_it_is() -> None:
             "total": 80 * GIB, "free": 70 * GIB, "used": 9 * GIB, "busy": 37,
         }],
     }  # fmt: skip
-
-
-def test_an_older_driver_counts_what_it_keeps_for_itself() -> None:
     [card] = Nvml(Library({"GPU-a": None}, newer=False)).document()["cards"]
-
-    assert card["used"] == 10 * GIB
+    assert card["used"] == 10 * GIB, "an older driver counts what it keeps for itself"
+    sizes = ctypes.sizeof(nvml._DriverMemory2), ctypes.sizeof(nvml._DriverMemory)
+    assert sizes == (40, 24), "as in nvml.h"
 
 
 def test_the_parts_of_a_card_stand_in_its_place() -> None:
@@ -150,27 +147,13 @@ def test_a_driver_that_refuses_is_quoted() -> None:
 
 @pytest.mark.parametrize("name", ["0", "GPU-a"])
 def test_free_memory_is_told_by_number_and_by_uuid(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, lambda name: Library({"GPU-a": None}))
-
-    assert free_memory([name]) == [70 * GIB]
-
-
-def test_without_the_library_free_memory_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     def load(name: str) -> Any:
         raise OSError(name)
 
-    use(monkeypatch, load)
-
-    assert free_memory(["0"]) == []
-
-
-def use(monkeypatch: pytest.MonkeyPatch, load: Callable[[str], Any]) -> None:
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: Library({"GPU-a": None}))
+    assert free_memory([name]) == [70 * GIB]
     monkeypatch.setattr(ctypes, "CDLL", load)
-
-
-def test_the_structures_are_those_of_nvml_h() -> None:
-    assert ctypes.sizeof(nvml._DriverMemory2) == 40
-    assert ctypes.sizeof(nvml._DriverMemory) == 24
+    assert free_memory([name]) == []
 
 
 def test_the_program_prints_one_document_whatever_the_machine_is() -> None:

@@ -53,13 +53,6 @@ def failure_of(load: wire.Load) -> wire.LoadFailed:
     return said[-1]
 
 
-def test_it_says_hello_and_leaves_when_nobody_answers() -> None:
-    code, said = converse([])
-
-    assert code == 0
-    assert said == [wire.Hello(os.getpid())]
-
-
 def test_it_loads_and_answers_batch_after_batch(model_dir: Path) -> None:
     write(model_dir / "mine.py", ECHO)
     batches = [wire.Predict(7, [row(b"a"), row(b"b")]), wire.Predict(8, [row(b"c")])]
@@ -68,6 +61,7 @@ def test_it_loads_and_answers_batch_after_batch(model_dir: Path) -> None:
 
     hello, loaded, first, second = said
     assert code == 0
+    assert converse([]) == (0, [wire.Hello(os.getpid())]), "it leaves when nobody answers"
     assert isinstance(hello, wire.Hello)
     assert isinstance(loaded, wire.Loaded)
     assert loaded.own_handle
@@ -89,7 +83,7 @@ def test_a_stream_that_ends_within_a_frame_is_an_end(model_dir: Path) -> None:
     assert [type(message) for message in said] == [wire.Hello, wire.Loaded]
 
 
-def test_the_daemon_chooses_the_threads(model_dir: Path) -> None:
+def test_the_daemon_chooses_the_threads_and_the_batch_size(model_dir: Path) -> None:
     write(model_dir / "mine.py", ECHO)
     before = torch.get_num_threads()
 
@@ -106,6 +100,9 @@ def test_the_daemon_chooses_the_threads(model_dir: Path) -> None:
         torch.set_num_threads(before)
 
     assert [message.answers[0].body for message in said if isinstance(message, wire.Done)] == [b"1", b"2"]
+    run = wire.Predict(1, [row(b"")])
+    _, said = converse([load_of(model_dir, "mine.py:batch_size"), run, wire.BatchSize(8), run])
+    assert [message.answers[0].body for message in said if isinstance(message, wire.Done)] == [b"2", b"8"]
 
 
 @pytest.mark.parametrize(
@@ -155,15 +152,6 @@ def test_a_handler_that_reads_its_arguments_finds_those_of_a_script(
     assert [Path(first).name, *others] == arguments
 
 
-def test_a_handler_finds_a_batch_size_that_was_changed(model_dir: Path) -> None:
-    write(model_dir / "mine.py", ECHO)
-    run = wire.Predict(1, [row(b"")])
-
-    _, said = converse([load_of(model_dir, "mine.py:batch_size"), run, wire.BatchSize(8), run])
-
-    assert [message.answers[0].body for message in said if isinstance(message, wire.Done)] == [b"2", b"8"]
-
-
 def test_a_model_that_does_not_load_is_told_and_ends_the_worker(
     model_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -186,11 +174,7 @@ def test_a_bug_of_ours_is_shown_whole(model_dir: Path) -> None:
 
     assert "worker.py" in failed.traceback
     assert failed.error == "AttributeError: 'NoneType' object has no attribute 'get'"
-
-
-def test_exit_is_a_failure_to_load(model_dir: Path) -> None:
     write(model_dir / "mine.py", "    import sys\n    def handle(data, context):\n        sys.exit()\n")
-
     assert failure_of(load_of(model_dir)).error == "SystemExit"
 
 
@@ -207,6 +191,9 @@ def test_exit_is_a_failure_to_load(model_dir: Path) -> None:
 )
 def test_it_knows_when_memory_was_the_reason(error: Exception, out_of_memory: bool) -> None:
     assert load_failure(error).out_of_memory is out_of_memory
+    assert load_failure(ValueError("file \udcff")).error == "ValueError: file ?"
+    load = wire.Load("m", "1.0", "/m", "h.py", {}, batch_size=4, threads=2, cpus=[0, 1])
+    assert alike(load) == alike(wire.Load("m", "1.0", "/m", "h.py", {}, batch_size=8, threads=1)), "any processors"
 
 
 class Unprintable(Exception):
@@ -235,19 +222,6 @@ def test_whatever_a_load_fails_with_is_a_message_to_the_daemon(error: Exception)
     assert wire.decode_for_daemon(bytes(frame)[wire.LENGTH.size :]) == failed
     assert failed.error.startswith(type(error).__name__) and "characters more)" in failed.traceback
     assert len(frame) < 4 * wire.LONGEST_TEXT
-
-
-def test_a_message_with_half_a_surrogate_pair_still_fits_a_frame() -> None:
-    failed = load_failure(ValueError("file \udcff"))
-
-    assert wire.decode_for_daemon(wire.encode(failed)[wire.LENGTH.size :]) == failed
-    assert failed.error == "ValueError: file ?"
-
-
-def test_a_prepared_model_serves_workers_on_any_processors() -> None:
-    load = wire.Load("m", "1.0", "/m", "h.py", {}, batch_size=4, threads=2, cpus=[0, 1])
-
-    assert alike(load) == alike(wire.Load("m", "1.0", "/m", "h.py", {}, batch_size=8, threads=1))
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])

@@ -27,12 +27,7 @@ class FakeTransport(asyncio.Transport):
         half_closes: our side alone can be shut down, which TLS cannot.
     """
 
-    def __init__(
-        self,
-        protocol: Any,
-        soon: Callable[[Callable[[], None]], None],
-        **extra: Any,
-    ) -> None:
+    def __init__(self, protocol: Any, soon: Callable[[Callable[[], None]], None], **extra: Any) -> None:
         super().__init__(extra)
         self.written = bytearray()
         self.eof = False

@@ -61,17 +61,6 @@ def test_a_large_body_is_received_into_the_arena_wherever_the_stream_is_cut() ->
         assert server.arena.used == 0
 
 
-def test_byte_by_byte() -> None:
-    server = Storing()
-    peer = server.connect()
-
-    for byte in post(BODY) * 2:
-        peer.send(bytes([byte]))
-
-    assert peer.bodies == [BODY, BODY]
-    assert kinds(peer) == ["Lease", "Lease"]
-
-
 REPEATED = [BODY, BODY[:20], BODY[::-1], b"small", BODY * 3, BODY]
 
 
@@ -254,17 +243,6 @@ def test_each_body_is_its_own_whoever_gives_up_its_place(turns: list[tuple[int, 
         assert server.arena.used == 0 and not server.arena._arriving
 
 
-def test_a_body_that_is_too_slow_is_refused_and_makes_room() -> None:
-    server = Storing()
-    peer = server.connect()
-    peer.send(post(BODY)[:-5])
-
-    server.clock.advance(LIMITS.body_timeout + 1)
-
-    assert peer.statuses == [408]
-    assert server.arena.used == 0
-
-
 def test_a_body_over_the_limit_takes_no_room() -> None:
     server = Storing()
     peer = server.connect()
@@ -273,15 +251,6 @@ def test_a_body_over_the_limit_takes_no_room() -> None:
 
     assert peer.statuses == [413]
     assert server.arena.used == 0
-
-
-def test_the_last_request_of_a_connection_may_have_a_large_body() -> None:
-    peer = Storing().connect()
-
-    peer.send(post(BODY, "Connection: close"))
-
-    (answer,) = peer.answers
-    assert answer.body == BODY and not answer.keeps
 
 
 def test_who_waits_for_100_is_told_to_go_on() -> None:

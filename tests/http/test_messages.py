@@ -69,20 +69,10 @@ def test_query(target: str, query: dict[str, str]) -> None:
     assert request(target).query == query
 
 
-def test_a_header_is_found_in_any_case() -> None:
-    asked = request(headers=[("aCCept", "a"), ("Other", "c")])
+def test_a_header_is_found_in_any_case_and_of_several_the_last_counts() -> None:
+    asked = request(headers=[("Accept", "a"), ("aCCept", "b"), ("Other", "c")])
 
-    assert asked.header("ACCEPT") == "a"
-
-
-def test_of_headers_with_one_name_the_last_counts() -> None:
-    asked = request(headers=[("Accept", "a"), ("accept", "b"), ("Other", "c")])
-
-    assert asked.header("accept") == "b"
-
-
-def test_a_header_that_was_not_sent_is_empty() -> None:
-    assert request(headers=[("Accept", "a")]).header("Missing") == ""
+    assert (asked.header("ACCEPT"), asked.header("Missing")) == ("b", "")
 
 
 @pytest.mark.parametrize(
@@ -176,18 +166,22 @@ def test_the_status_line(status: int, phrase: str, line: bytes) -> None:
     assert head.split(b"\r\n")[0] == line
 
 
-@pytest.mark.parametrize("name", ["Pragma", "CONNECTION", "content-length", "Transfer-Encoding", "X-Request-Id"])
-def test_a_handler_cannot_change_the_headers_that_are_ours(name: str) -> None:
-    plain = sent(Response(200, b"body"))
+OURS = ["Pragma", "CONNECTION", "content-length", "Transfer-Encoding", "X-Request-Id"]
+IMPOSSIBLE = [
+    "",
+    "Content-Length ",
+    " Connection",
+    "Content-Length:",
+    "X\r\nY",
+    "X Y",
+    "Ä",
+    "Transfer-Encoding\t",
+    "X\0",
+]
 
-    assert sent(Response(200, b"body", [(name, "0")])) == plain
 
-
-@pytest.mark.parametrize(
-    "name",
-    ["", "Content-Length ", " Connection", "Content-Length:", "X\r\nY", "X Y", "Ä", "Transfer-Encoding\t", "X\0"],
-)
-def test_a_header_with_an_impossible_name_is_not_sent(name: str) -> None:
+@pytest.mark.parametrize("name", [*OURS, *IMPOSSIBLE])
+def test_a_header_of_ours_or_with_an_impossible_name_is_not_sent(name: str) -> None:
     plain = sent(Response(200, b"body"))
 
     assert sent(Response(200, b"body", [(name, "0")])) == plain

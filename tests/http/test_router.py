@@ -66,10 +66,17 @@ def test_without_a_route_there_is_a_404(target: str) -> None:
     assert json.loads(peer.bodies[0])["type"] == "ResourceNotFoundException"
 
 
-def test_an_error_of_a_route_is_its_answer() -> None:
-    def route(exchange: Exchange, path: list[str]) -> None:
-        raise QueueFull("The queue is full.")
+def full(exchange: Exchange, path: list[str]) -> None:
+    raise QueueFull("The queue is full.")
 
+
+async def late_full(exchange: Exchange, path: list[str]) -> None:
+    await asyncio.sleep(0)
+    raise QueueFull("The queue is full.")
+
+
+@pytest.mark.parametrize("route", [full, late_full])
+def test_an_error_of_a_route_is_its_answer(route: Route) -> None:
     peer = ask(route)
 
     assert peer.statuses == [503]
@@ -82,14 +89,6 @@ def test_a_coroutine_answers_when_it_has_run() -> None:
         exchange.respond(Response(200, b"later"))
 
     assert ask(route).bodies == [b"later"]
-
-
-def test_an_error_of_a_coroutine_is_its_answer() -> None:
-    async def route(exchange: Exchange, path: list[str]) -> None:
-        await asyncio.sleep(0)
-        raise QueueFull("The queue is full.")
-
-    assert ask(route).statuses == [503]
 
 
 def bug(exchange: Exchange, path: list[str]) -> None:
@@ -196,10 +195,7 @@ def test_a_route_may_name_the_first_and_the_third_segment(target: str, answer: l
 
 
 def test_another_error_of_the_first_table_is_the_answer() -> None:
-    def refuse(exchange: Exchange, path: list[str]) -> None:
-        raise QueueFull("full")
-
-    peer = Server(Router(join({"x": refuse}, {"x": name_of("second")}))).connect()
+    peer = Server(Router(join({"x": full}, {"x": name_of("second")}))).connect()
 
     peer.send(get("/x"))
 

@@ -137,8 +137,7 @@ PROOFS = {
         "simulation --seeds 100000 --first 100001",
     ),
     "upgrades": _lab(
-        "replaces a daemon 50 times under load, and counts what fails; two minutes. --count 10",
-        "chaos.upgrades",
+        "replaces a daemon 50 times under load, and counts what fails; two minutes. --count 10", "chaos.upgrades"
     ),
 }
 
@@ -171,10 +170,7 @@ COMPARISONS = {
 MADE = {
     "references": Program(
         "what is made of tables, and of the help (the pages for `man`); tests keep it fresh",
-        (
-            "python -m docs.generate.model_settings > docs/model-settings.md",
-            "python -m docs.generate.manual docs/man",
-        ),
+        ("python -m docs.generate.model_settings > docs/model-settings.md", "python -m docs.generate.manual docs/man"),
     ),
     "completions": Program(
         "the scripts that a package or a distribution installs; a test keeps them fresh",

@@ -66,15 +66,6 @@ def test_a_socket_of_both_families_is_every_address_of_this_machine(tmp_path: Pa
     assert matched(config, passed(both)).endpoints == [both]
 
 
-def test_the_control_socket_is_known_by_its_path(tmp_path: Path, sockets: ExitStack) -> None:
-    config = make_config(tmp_path, inference_address="127.0.0.1:0")
-    control = sockets.enter_context(socket.socket(socket.AF_UNIX))
-    control.bind(str(config.socket))
-    control.listen()
-
-    assert matched(config, passed(control)).control is control
-
-
 def test_a_socket_at_another_address_is_refused_with_its_name_and_the_remedy(
     tmp_path: Path, sockets: ExitStack
 ) -> None:

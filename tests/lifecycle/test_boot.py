@@ -67,6 +67,11 @@ class Old:
         self.channel_end = ours
         self.predecessor = Predecessor(theirs.detach())
 
+    def close(self) -> None:
+        self.channel_end.close()
+        self.predecessor.close()
+        close(self.service.place)
+
     @staticmethod
     def _duplicate(said: Inheritance) -> Inheritance:
         """Return the inheritance with descriptors of its own, as in another process."""
@@ -97,15 +102,26 @@ async def test_a_cold_start_registers_the_models_of_the_snapshot_when_it_begins(
     close(service.place)
 
 
+class New:
+    """A new daemon that is about to replace an old one."""
+
+    def __init__(self, root: Path) -> None:
+        self.old = Old(StubDaemon(root, **ADDRESS))
+        self.bench = StubDaemon(root, **ADDRESS)
+        self.way = Takeover(self.old.predecessor, "2.0")
+        self.service = boot(self.bench, self.way)
+        paths.pid_file(self.bench.config.socket).write_text("")
+
+    def close(self) -> None:
+        self.old.close()
+        close(self.service.place)
+
+
 async def test_a_takeover_has_its_models_ready_before_it_listens(tmp_path: Path) -> None:
     first = StubDaemon(tmp_path)
     await first.register(first.mar())
-    old = Old(StubDaemon(tmp_path, **ADDRESS))
-    bench = StubDaemon(tmp_path, **ADDRESS)
-    way = Takeover(old.predecessor, "2.0")
-    service = boot(bench, way)
-    paths.pid_file(bench.config.socket).write_text("")
-    channel = Channel(old.channel_end)
+    new = New(tmp_path)
+    bench, way, service, channel = new.bench, new.way, new.service, Channel(new.old.channel_end)
 
     preparing = asyncio.ensure_future(way.prepare(service, asyncio.Event()))
     heard = [decode_from_new(await channel.hear())]
@@ -124,30 +140,21 @@ async def test_a_takeover_has_its_models_ready_before_it_listens(tmp_path: Path)
     assert decode_from_new(await channel.hear()) == TakenOver()
     assert service.place.ours
     assert changes_are_admitted(service)
-    channel.close()
-    old.predecessor.close()
-    close(service.place, old.service.place)
+    new.close()
 
 
 async def test_a_takeover_that_is_told_to_stop_takes_nothing(tmp_path: Path) -> None:
     first = StubDaemon(tmp_path)
     await first.register(first.mar())
-    old = Old(StubDaemon(tmp_path, **ADDRESS))
-    bench = StubDaemon(tmp_path, **ADDRESS)
-    way = Takeover(old.predecessor, "2.0")
-    service = boot(bench, way)
-    paths.pid_file(bench.config.socket).write_text("")
-    stop = asyncio.Event()
+    new, stop = New(tmp_path), asyncio.Event()
     stop.set()
 
     with pytest.raises(StartError, match="told to stop before it had taken over"):
-        await way.prepare(service, stop)
+        await new.way.prepare(new.service, stop)
 
-    assert not pid_file_is_claimed(bench)
-    assert not service.place.ours
-    old.channel_end.close()
-    old.predecessor.close()
-    close(service.place, old.service.place)
+    assert not pid_file_is_claimed(new.bench)
+    assert not new.service.place.ours
+    new.close()
 
 
 async def test_only_a_cold_start_cleans_up_since_an_old_daemon_still_uses_its_files(tmp_path: Path) -> None:
@@ -161,9 +168,7 @@ async def test_only_a_cold_start_cleans_up_since_an_old_daemon_still_uses_its_fi
     bench.registrar.directories.own()  # which is another daemon's, that begins alone
     ColdStart().plan(bench.config, bench.registry, bench.registrar)
     assert not leftover.exists()
-    old.channel_end.close()
-    old.predecessor.close()
-    close(old.service.place)
+    old.close()
 
 
 async def test_a_takeover_serves_exactly_the_models_of_the_old_daemon_whatever_a_list_names(tmp_path: Path) -> None:
@@ -182,9 +187,7 @@ async def test_a_takeover_serves_exactly_the_models_of_the_old_daemon_whatever_a
 
     assert await started(Takeover(old.predecessor, "2.0")) == ["m/1.0"]
     assert await started(ColdStart()) == ["m/1.0", "other/1.0"]
-    old.channel_end.close()
-    old.predecessor.close()
-    close(old.service.place)
+    old.close()
 
 
 @pytest.mark.parametrize("stand_in", [True, False])
@@ -194,6 +197,4 @@ async def test_a_stand_in_stays_over_all_takeovers(tmp_path: Path, stand_in: boo
 
     assert Takeover(old.predecessor, "2.0").has_stand_in is stand_in
     assert ColdStart().has_stand_in is False
-    old.channel_end.close()
-    old.predecessor.close()
-    close(old.service.place)
+    old.close()

@@ -9,7 +9,7 @@ import pytest
 
 from tests.kit.build import make_model
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.lifecycle.notify import Notifier, every, message, notifier_of, status_of, watchdog_of
+from tsctl.daemon.lifecycle.notify import Notifier, every, message, notifier_of, status_of
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.workers.stub import StubEngine
 
@@ -214,10 +214,6 @@ def test_every(watchdog: float, seconds: float) -> None:
 
 def test_a_value_cannot_be_an_assignment_of_its_own() -> None:
     assert message({"READY": "1", "STATUS": "model\nMAINPID=1"}) == b"READY=1\nSTATUS=model MAINPID=1"
-
-
-def test_the_environment_names_the_watchdogs_time_in_microseconds() -> None:
-    assert watchdog_of({"WATCHDOG_USEC": "30000000"}) == 30.0
 
 
 def test_the_status_counts_models_and_workers(clock: FakeClock) -> None:

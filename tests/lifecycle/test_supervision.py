@@ -158,19 +158,39 @@ async def test_a_server_that_cannot_begin_at_all_stops_the_start() -> None:
         await house.supervision.begin([server])
 
 
+class Listening:
+    """A listener of a daemon, and its socket, of whose end it looks in each turn of the loop."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, listening: socket.socket, address: Any) -> None:
+        monkeypatch.setattr(sockets, "LOOK_EVERY", 0.0)
+        listening.bind(address)
+        listening.listen()
+        listening.setblocking(False)
+        self.listener = Listener(lambda exchange: None, LIMITS, LoopClock(asyncio.get_running_loop()))
+        control = listening.family is socket.AF_UNIX
+        self.served = SupervisedListener("HTTP", self.listener, listening, control=control)
+        self.connect = asyncio.open_unix_connection if control else lambda where: asyncio.open_connection(*where)
+
+    async def end(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Wait for a client's connection, and end all."""
+        async with asyncio.timeout(10.0):
+            while not self.listener.connections:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0)
+            self.listener.abort()
+            await reader.read()
+        writer.close()
+        await writer.wait_closed()
+        self.served.close()
+
+
 @pytest.mark.parametrize("over", ["tcp", "the control socket"])
 async def test_a_listener_whose_socket_the_loop_has_closed_listens_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, over: str
 ) -> None:
-    monkeypatch.setattr(sockets, "LOOK_EVERY", 0.0)
     unix = over != "tcp"
     with socket.socket(socket.AF_UNIX if unix else socket.AF_INET) as listening:
-        listening.bind(str(tmp_path / "s") if unix else ("127.0.0.1", 0))
-        listening.listen()
-        listening.setblocking(False)
-        clock = LoopClock(asyncio.get_running_loop())
-        listener = Listener(lambda exchange: None, LIMITS, clock)
-        served = SupervisedListener("HTTP", listener, listening, control=unix)
+        bench = Listening(monkeypatch, listening, str(tmp_path / "s") if unix else ("127.0.0.1", 0))
+        served = bench.served
         await served.begin()
         assert served._server is not None
         served._server.close()  # as uvloop does where accept(2) fails
@@ -179,48 +199,27 @@ async def test_a_listener_whose_socket_the_loop_has_closed_listens_again(
             assert "closed its socket" in await served.ended()
         await served.begin()
 
-        where = listening.getsockname()
-        connect = asyncio.open_unix_connection(where) if unix else asyncio.open_connection(*where)
-        reader, writer = await connect
-        async with asyncio.timeout(10.0):
-            while not listener.connections:  # noqa: ASYNC110 - nobody tells
-                await asyncio.sleep(0)
-            listener.abort()
-            await reader.read()
-        writer.close()
-        await writer.wait_closed()
-        served.close()
+        await bench.end(*await bench.connect(listening.getsockname()))
 
 
 async def test_a_listener_that_is_held_has_not_ended_and_accepts_later_who_came_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sockets, "LOOK_EVERY", 0.0)
     with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(tmp_path / "s"))
-        listening.listen()
-        listening.setblocking(False)
-        listener = Listener(lambda exchange: None, LIMITS, LoopClock(asyncio.get_running_loop()))
-        served = SupervisedListener("HTTP", listener, listening, control=True)
+        bench = Listening(monkeypatch, listening, str(tmp_path / "s"))
+        served = bench.served
         await served.begin()
 
         served.hold()
         ended = asyncio.ensure_future(served.ended())
-        reader, writer = await asyncio.open_unix_connection(str(tmp_path / "s"))
+        client = await bench.connect(str(tmp_path / "s"))
         for _ in range(20):  # turns of the loop
             await asyncio.sleep(0)
-        assert (listener.connections, ended.done()) == (set(), False)
+        assert (bench.listener.connections, ended.done()) == (set(), False)
         await served.resume()
 
-        async with asyncio.timeout(10.0):
-            while not listener.connections:  # noqa: ASYNC110 - nobody tells
-                await asyncio.sleep(0)
-            listener.abort()
-            await reader.read()
         ended.cancel()
-        writer.close()
-        await writer.wait_closed()
-        served.close()
+        await bench.end(*client)
 
 
 # What repeats on a timer. Each case begins one, whose work calls `work`, and returns how many seconds it takes.

@@ -2,9 +2,9 @@
 
 import re
 import socket
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from tsctl.daemon.metrics.exposition import MetricFamily, render
+from tsctl.daemon.metrics.exposition import MetricFamily, texts
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.handlers.sdk.pending_metrics import PendingMetrics
@@ -29,6 +29,11 @@ def values(text: str) -> dict[str, float]:
         assert name not in read, f"twice: {name}"
         read[name] = float(match[3])
     return read
+
+
+def render(families: Iterable[MetricFamily], names: Collection[str] = ()) -> bytes:
+    """Return the whole text."""
+    return b"".join(texts(families, names))
 
 
 def shown(families: Iterable[MetricFamily]) -> dict[str, float]:

@@ -4,9 +4,8 @@ import logging
 
 import pytest
 
-from tests.metrics.reading import registered, report, shown, types
+from tests.metrics.reading import registered, render, report, shown, types
 from tsctl.daemon.metrics.emitted import LONGEST_VALUE, MOST_SERIES
-from tsctl.daemon.metrics.exposition import render
 from tsctl.daemon.metrics.families import emitted
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.handlers import wire
@@ -26,18 +25,27 @@ def shown_of(version: VersionMetrics) -> dict[str, float]:
     return shown(emitted(metrics))
 
 
-def test_deltas_of_a_counter_are_added_up(version: VersionMetrics) -> None:
-    report(version, "counter", "Seen", 2)
-    report(version, "counter", "Seen", 3)
+@pytest.mark.parametrize(
+    ("kind", "reports", "lines"),
+    [
+        pytest.param("counter", [("Seen", 2, {}), ("Seen", 3, {})], {f"Seen{{{M}}}": 5}, id="a counter is added up"),
+        pytest.param("gauge", [("Heat", 30, {}), ("Heat", -20, {})], {f"Heat{{{M}}}": -20}, id="a gauge's last value"),
+        pytest.param("counter", [("a.b", 1, {}), ("a-b", 2, {})], {f"a_b{{{M}}}": 3}, id="two names that become one"),
+        pytest.param(
+            "counter", [("Seen", 1, {}), ("Seen", 2, {"Language": "de"})],
+            {f"Seen{{{M}}}": 1, f"Seen{{Language=de,{M}}}": 2}, id="a line for each of other dimensions"),
+        pytest.param(
+            "gauge", [("Seen", 1, {"Text": "x" * 1000})], {f"Seen{{{M},Text={'x' * LONGEST_VALUE}}}": 1},
+            id="a long value is cut"),
+    ],
+)  # fmt: skip
+def test_reports_become_lines(
+    version: VersionMetrics, kind: wire.Kind, reports: list[tuple[str, float, dict[str, str]]], lines: dict[str, float]
+) -> None:
+    for name, value, dimensions in reports:
+        report(version, kind, name, value, **dimensions)
 
-    assert shown_of(version) == {f"Seen{{{M}}}": 5}
-
-
-def test_of_a_gauge_the_last_value_is_shown(version: VersionMetrics) -> None:
-    report(version, "gauge", "Heat", 30)
-    report(version, "gauge", "Heat", -20)
-
-    assert shown_of(version) == {f"Heat{{{M}}}": -20}
+    assert shown_of(version) == lines
 
 
 def test_a_histogram_is_shown_by_its_buckets(version: VersionMetrics) -> None:
@@ -49,6 +57,11 @@ def test_a_histogram_is_shown_by_its_buckets(version: VersionMetrics) -> None:
     assert lines[f"Took_count{{{M}}}"] == lines[f"Took_bucket{{{M},le=+Inf}}"] == 3
     assert lines[f"Took_bucket{{{M},le=0.01}}"] == 0
     assert lines[f"Took_bucket{{{M},le=0.025}}"] == lines[f"Took_bucket{{{M},le=10000.0}}"] == 2
+    report(version, "histogram", "Took", 1, le="x")
+    assert f"Took_count{{{M},exported_le=x}}" in shown_of(version), "a bucket's label steps aside"
+    buckets = list(range(len(wire.BOUNDS) + 1))
+    version.emitted.take([wire.Measurement("histogram", "Whole", "", (), 1.5, buckets)])
+    assert shown_of(version)[f"Whole_count{{{M}}}"] == sum(buckets)
 
 
 @pytest.mark.parametrize(
@@ -73,32 +86,6 @@ def test_names_and_labels(version: VersionMetrics, name: str, dimensions: dict[s
     report(version, "gauge", name, 1, **dimensions)
 
     assert shown_of(version) == {line: 1}
-
-
-def test_a_dimension_called_like_a_buckets_label_steps_aside(version: VersionMetrics) -> None:
-    report(version, "histogram", "Took", 1, le="x")
-
-    assert f"Took_count{{{M},exported_le=x}}" in shown_of(version)
-
-
-def test_a_long_value_is_cut(version: VersionMetrics) -> None:
-    report(version, "gauge", "Seen", 1, Text="x" * 1000)
-
-    assert shown_of(version) == {f"Seen{{{M},Text={'x' * LONGEST_VALUE}}}": 1}
-
-
-def test_two_names_that_become_one_are_added_up(version: VersionMetrics) -> None:
-    report(version, "counter", "a.b", 1)
-    report(version, "counter", "a-b", 2)
-
-    assert shown_of(version) == {f"a_b{{{M}}}": 3}
-
-
-def test_a_name_with_other_dimensions_has_a_line_for_each(version: VersionMetrics) -> None:
-    report(version, "counter", "Seen", 1)
-    report(version, "counter", "Seen", 2, Language="de")
-
-    assert shown_of(version) == {f"Seen{{{M}}}": 1, f"Seen{{Language=de,{M}}}": 2}
 
 
 def test_a_name_keeps_its_first_type(version: VersionMetrics, caplog: pytest.LogCaptureFixture) -> None:
@@ -194,14 +181,6 @@ def test_a_counter_may_end_like_ours_or_not() -> None:
     text = render(emitted(metrics)).decode()
     assert types(text) == {"Seen": "counter", "Seen_total": "counter", "Seen_created": "counter"}
     assert "# HELP Seen Emitted by a handler, in count\n" in text
-
-
-def test_a_measurement_for_every_bucket_fits_the_daemons_histogram(version: VersionMetrics) -> None:
-    buckets = list(range(len(wire.BOUNDS) + 1))
-
-    version.emitted.take([wire.Measurement("histogram", "Took", "", (), 1.5, buckets)])
-
-    assert shown_of(version)[f"Took_count{{{M}}}"] == sum(buckets)
 
 
 def test_the_stages_of_a_built_in_handler_are_ours_and_nothing_else_of_that_name_is() -> None:

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.metrics.reading import registered, report, types, values
+from tests.metrics.reading import registered, render, report, types, values
 from tests.metrics.test_metrics import run
 from tsctl.daemon.api import metrics as gauges
 from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.metrics import families
-from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, render, texts
+from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, texts
 from tsctl.daemon.metrics.families import emitted
 from tsctl.daemon.metrics.histogram import Histogram
 from tsctl.daemon.metrics.metrics import Metrics
@@ -45,6 +45,7 @@ def test_a_counter_keeps_its_name() -> None:
     text = render([family("Requests2XX", "counter", "Answers", [({"Level": "Host"}, 3)])]).decode()
 
     assert text == '# HELP Requests2XX Answers\n# TYPE Requests2XX counter\nRequests2XX{Level="Host"} 3.0\n'
+    assert render([family("Nothing", "gauge", "", [])]) == b"", "without samples"
 
 
 def test_a_histograms_buckets_add_up_and_its_last_is_endless() -> None:
@@ -61,10 +62,6 @@ def test_a_histograms_buckets_add_up_and_its_last_is_endless() -> None:
         "x_seconds_count{model=m}": 6,
         "x_seconds_sum{model=m}": 7.5,
     }
-
-
-def test_a_family_without_samples_is_not_told() -> None:
-    assert render([family("Nothing", "gauge", "", [])]) == b""
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ def filled(values: list[float]) -> Histogram:
 def test_each_of_prometheus_bounds_is_a_fine_one() -> None:
     assert set(SECONDS) <= set(FINE)
     assert list(FINE) == sorted(set(FINE))
+    assert quantile(FINE, Histogram(FINE).counts, 0.5) is None
+    assert quantile(FINE, filled([500.0]).counts, 0.99) == 120.0, "at least the last bound"
 
 
 @given(TIMES, st.sampled_from([0.5, 0.9, 0.99, 1.0]))
@@ -40,11 +42,3 @@ def test_folded_values_are_those_counted_in_coarse_buckets(values: list[float]) 
 
     assert folded.counts == coarse.counts
     assert folded.sum == coarse.sum
-
-
-def test_without_values_there_is_no_quantile() -> None:
-    assert quantile(FINE, Histogram(FINE).counts, 0.5) is None
-
-
-def test_what_took_longer_than_the_last_bound_took_at_least_that() -> None:
-    assert quantile(FINE, filled([500.0]).counts, 0.99) == 120.0

@@ -3,11 +3,11 @@
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from tests.metrics.reading import registered, report, values
+from tests.metrics.reading import registered, render, report, values
 from tests.metrics.test_exposition import everything
 from tests.metrics.test_metrics import run
 from tsctl.daemon.metrics import families
-from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, render, texts, wants_open
+from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, texts, wants_open
 from tsctl.daemon.metrics.histogram import SECONDS, Exemplars, Histogram, LatencyExample
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -29,18 +29,11 @@ class Minute:
         return recent.requests, recent.errors
 
 
-def test_a_version_without_requests_has_no_times() -> None:
-    minute = Minute()
-    minute.clock.advance(100.0)
-
-    recent = minute.version.recent(minute.clock.now())
-
-    assert (recent.requests, recent.errors, recent.p50, recent.p99) == (0, 0, None, None)
-
-
 def test_requests_count_at_once_and_for_a_minute() -> None:
     minute = Minute()
-    minute.clock.advance(7.0)
+    minute.clock.advance(107.0)
+    recent = minute.version.recent(minute.clock.now())
+    assert (recent.requests, recent.errors, recent.p50, recent.p99) == (0, 0, None, None)
     minute.ask(3)
     minute.ask(2, status=503)
 
@@ -85,16 +78,11 @@ def test_a_version_registered_again_begins_with_an_empty_minute() -> None:
 
     assert again.codes == {200: 3}
     assert again.recent(minute.clock.now()).requests == 0
-
-
-def test_a_version_that_replaces_another_keeps_its_minute() -> None:
-    minute = Minute()
-    minute.ask(3)
-    new = VersionMetrics("m", "1")
-    minute.metrics.replace(minute.version, new)
-    minute.ask()
-
-    assert new.recent(minute.clock.now()).requests == 4
+    run(again, at=minute.clock.now() - 3)
+    new = VersionMetrics("m", "1")  # which keeps the minute of the one that it replaces
+    minute.metrics.replace(again, new)
+    run(again, at=minute.clock.now() - 3)
+    assert new.recent(minute.clock.now()).requests == 2
 
 
 def test_a_timer_that_is_closed_remembers_nothing_more() -> None:

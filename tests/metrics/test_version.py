@@ -69,17 +69,6 @@ def test_requests_that_name_no_version_are_counted_apart() -> None:
     assert (unnamed.latency, named.latency) == (6.0, 6.0)
 
 
-def test_a_request_is_counted_even_if_it_is_refused() -> None:
-    bench = served(queue_jobs=1, batch_size=9)
-    bench.send("a")
-
-    with pytest.raises(DaemonError):
-        bench.send("a")
-
-    assert bench.metrics.named.requests == 2
-    assert bench.metrics.latency.sum == 0
-
-
 def test_a_job_that_is_sent_again_has_waited_once() -> None:
     bench = served(batch_size=1)
     bench.send("a")
@@ -90,6 +79,17 @@ def test_a_job_that_is_sent_again_has_waited_once() -> None:
     assert bench.metrics.batches == {"full": 1, "retry": 1}
     assert sum(bench.metrics.queue_time.counts) == 1
     assert sum(bench.metrics.latency.counts) == 1
+    twice = served(batch_size=1, queue_jobs=1)
+    twice.send("a")
+    for _ in range(2):  # an answer after two dead workers is an answer
+        twice.workers[-1].die()
+        twice.clock.advance(1.0)
+    assert sum(twice.metrics.latency.counts) == 1
+    full = served(queue_jobs=1, batch_size=9)
+    full.send("a")
+    with pytest.raises(DaemonError):
+        full.send("a")
+    assert (full.metrics.named.requests, full.metrics.latency.sum) == (2, 0), "a refused one is counted, too"
     assert sum(bench.metrics.inference_time.counts) == 1  # the batch that died has no time of its own
 
 
@@ -117,38 +117,19 @@ def test_what_expires_is_counted_where_it_was_and_has_a_latency_if_a_worker_had_
     assert metrics.latency.sum == 1.0
 
 
-def test_a_version_registered_again_goes_on_counting_what_expires() -> None:
+def test_a_version_registered_again_goes_on_counting_what_expires_and_what_was_isolated() -> None:
     (job,), before, after = served().send("a"), VersionMetrics("m", "1.0"), VersionMetrics("m", "1.0")
     before.requested(job)
     before.expired(job, "queue", 504, 1.0)
-
-    after.continue_from(before)
-
-    assert after.expirations == {"queue": 1}
-
-
-def test_a_version_registered_again_goes_on_counting_what_was_isolated() -> None:
-    before, after = VersionMetrics("m", "1.0"), VersionMetrics("m", "1.0")
     before.batch_isolated(Isolation(failed=2, seconds=0.1))
     after.batch_isolated(Isolation(failed=1, seconds=0.1))
 
     after.continue_from(before)
 
-    assert (after.isolated, after.failed_alone) == (2, 3)
+    assert (after.expirations, after.isolated, after.failed_alone) == ({"queue": 1}, 2, 3)
 
 
-def test_an_answer_after_two_dead_workers_is_an_answer() -> None:
-    bench = served(batch_size=1)
-    bench.send("a")
-
-    for _ in range(2):
-        bench.workers[-1].die()
-        bench.clock.advance(1.0)
-
-    assert sum(bench.metrics.latency.counts) == 1
-
-
-def test_a_batch_that_timed_out_has_no_time_in_the_worker() -> None:
+def test_a_batch_that_timed_out_has_no_time_in_the_worker_and_the_way_is_what_is_left_of_anothers() -> None:
     metrics = VersionMetrics()
     bench = served(batch_size=1)
     bench.send("a")
@@ -159,16 +140,7 @@ def test_a_batch_that_timed_out_has_no_time_in_the_worker() -> None:
 
     assert sum(metrics.inference_time.counts) == 0
     assert metrics.latency.sum == 120
-
-
-def test_the_way_to_the_worker_and_back_is_what_is_left_of_a_batchs_time() -> None:
-    bench = served(batch_size=1)
-    bench.send("a")
-    (batch,) = bench.workers[0].batches
-    metrics = VersionMetrics()
-
     metrics.returned(batch, 0.25, batch.sent + 0.75)
-
     assert metrics.last_overhead == 0.5
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from docs.generate.model_settings import page
 from tests.places import ROOT
-from tsctl.daemon.batching.policies import table
-from tsctl.daemon.model_settings import POLICIES, ModelSetting
+from tsctl.daemon.model_settings import ModelSetting
 from tsctl.daemon.model_settings.kinds import Boolean
 from tsctl.daemon.tables import MODEL_SETTINGS, SETTINGS
 
@@ -53,10 +52,6 @@ def test_what_is_shown_of_a_default_is_read_as_the_same(row: ModelSetting) -> No
     if row.default not in (None, ()):
         assert row.kind.read(row.kind.show(row.default)) == row.default
         assert row.written.read(row.written.show(row.default)) == row.default
-
-
-def test_the_policies_are_those_that_there_are() -> None:
-    assert POLICIES == table.POLICIES
 
 
 def test_the_reference_page_is_fresh() -> None:

@@ -14,9 +14,11 @@ from tsctl.commands.set import command as set_
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.errors import StartError
 from tsctl.daemon.model_settings import ModelSetting
-from tsctl.daemon.models.settings import TIMEOUTS
-from tsctl.daemon.tables import SETTINGS
+from tsctl.daemon.model_settings.kinds import Duration
+from tsctl.daemon.tables import MODEL_SETTINGS, SETTINGS
 
+# Earlier versions accepted 0 for these.
+TIMEOUTS = tuple(row for row in MODEL_SETTINGS if isinstance(row.kind, Duration) and row.kind.positive)
 KEYS = {setting.name: setting.key for setting in SETTINGS}
 each_timeout = pytest.mark.parametrize("row", TIMEOUTS, ids=lambda row: row.name)
 each_zero = pytest.mark.parametrize("zero", ["0", "0.0", "-0"])

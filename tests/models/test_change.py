@@ -63,64 +63,53 @@ def test_a_shorter_delay_counts_from_when_the_wait_began(policy: str, bench: Stu
     assert bench.batches == ["a"] and bench.dispatcher.reasons == {"delay": 1}
 
 
-def test_a_delay_that_is_over_already_is_over_at_once(bench: StubVersion) -> None:
-    bench.send("a")
+@pytest.mark.parametrize(
+    ("asked", "reason"), [({"max_delay": 1.0}, "delay"), ({"policy": "greedy"}, "at_once")], ids=["delay", "greedy"]
+)
+def test_a_delay_that_is_over_already_is_over_at_once(asked: dict[str, Any], reason: str, bench: StubVersion) -> None:
+    bench.send("a", "b")
     bench.clock.advance(2.0)
 
-    change(bench, max_delay=1.0)
+    change(bench, **asked)
 
-    assert bench.batches == ["a"]
-    assert bench.model.queue.patience == 4.0, "that of four delays, of jobs that wait already, too"
-
-
-def test_greedy_sends_what_waits(bench: StubVersion) -> None:
-    bench.send("a", "b")
-
-    change(bench, policy="greedy")
-
-    assert bench.batches == ["a b"] and bench.dispatcher.reasons == {"at_once": 1}
+    assert bench.batches == ["a b"] and bench.dispatcher.reasons == {reason: 1}
+    assert bench.model.queue.patience == (4.0 if reason == "delay" else 40.0), "that of four delays, also of who waits"
 
 
-def test_a_running_worker_is_told_and_a_later_one_starts_with_it(bench: StubVersion) -> None:
+def test_workers_and_listeners_are_told_and_a_later_worker_starts_with_it() -> None:
+    bench = slow(load_time=1.0)  # its worker is told when it has loaded
+    told: list[int] = []
+    bench.model.change_listeners.append(lambda: told.append(bench.model.settings.batch_size))
+
     change(bench, batch_size=3, response_timeout=4.0, startup_timeout=5.0)
+    bench.clock.advance(1.0)
     bench.model.scale(2, 2)
 
     running, later = (worker.spec for worker in bench.engine.workers)
-    assert (running.batch_size, running.response_timeout) == (3, 4.0)
+    assert (running.batch_size, running.response_timeout, told) == (3, 4.0, [3])
     assert (later.batch_size, later.response_timeout, later.startup_timeout) == (3, 4.0, 5.0)
+    change(bench, batch_size=4)
+    assert bench.engine.workers[0].spec.batch_size == 4
+    bench.model.lose("its files are gone")
+    with pytest.raises(BadRequest, match="register it again"):
+        change(bench, batch_size=2)
 
 
-def test_a_worker_that_was_loading_is_told_when_it_has() -> None:
-    bench = slow(load_time=1.0)
-    (worker,) = bench.engine.workers
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [({"queue_jobs": 1}, "1 requests wait"), ({"queue_bytes": 14}, "15 of 14 bytes wait, and this request has 5")],
+)
+def test_a_smaller_queue_refuses_the_next_and_serves_those_that_wait(asked: dict[str, int], why: str) -> None:
+    bench = slow(queue_bytes=20)
+    for name in "abc":
+        bench.ask(name, b"12345")
 
-    change(bench, batch_size=3)
-    bench.clock.advance(1.0)
-
-    assert worker.spec.batch_size == 3
-
-
-def test_a_smaller_queue_refuses_the_next_and_serves_those_that_wait(bench: StubVersion) -> None:
-    bench.send("a", "b", "c")
-
-    change(bench, queue_jobs=1)
-    with pytest.raises(QueueFull):
-        bench.send("d")
+    change(bench, **asked)
+    with pytest.raises(QueueFull, match=why):
+        bench.ask("d", b"12345")
     bench.clock.advance(11.0)
 
     assert bench.client.statuses == {"a": 200, "b": 200, "c": 200}
-
-
-def test_fewer_bytes_of_queue_refuse_the_next_and_serve_those_that_wait() -> None:
-    bench = slow(queue_bytes=10)
-    bench.ask("a", b"12345")
-
-    change(bench, queue_bytes=9)
-    with pytest.raises(QueueFull, match="5 of 9 bytes wait, and this request has 5"):
-        bench.ask("b", b"12345")
-    bench.clock.advance(11.0)
-
-    assert bench.client.statuses == {"a": 200}
 
 
 @pytest.mark.parametrize(
@@ -138,22 +127,6 @@ def test_an_impossible_value_changes_nothing(asked: dict[str, Any], sentence: st
         change(bench, **asked)
 
     assert (bench.model.settings, bench.model.request) == before
-
-
-def test_a_version_without_files_has_nothing_to_change(bench: StubVersion) -> None:
-    bench.model.lose("its files are gone")
-
-    with pytest.raises(BadRequest, match="register it again"):
-        change(bench, batch_size=2)
-
-
-def test_who_listens_is_told_of_changed_settings(bench: StubVersion) -> None:
-    told: list[int] = []
-    bench.model.change_listeners.append(lambda: told.append(bench.model.settings.batch_size))
-
-    change(bench, batch_size=3)
-
-    assert told == [3]
 
 
 def test_the_other_settings_stay_and_the_changed_ones_say_who_changed_them() -> None:

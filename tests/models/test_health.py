@@ -23,11 +23,16 @@ def ready(workers: int = 1) -> StubVersion:
     return bench
 
 
-def one_of_two_loads() -> StubVersion:
-    bench = ready()
-    bench.model.scale(2, 2)
-    bench.clock.advance(LOAD / 2)
-    return bench
+def scaled(make: Callable[[], StubVersion], workers: int, seconds: float = LOAD / 2) -> Callable[[], StubVersion]:
+    """Return how to make such a version that is scaled, so many seconds later."""
+
+    def arrange() -> StubVersion:
+        bench = make()
+        bench.model.scale(workers, workers)
+        bench.clock.advance(seconds)
+        return bench
+
+    return arrange
 
 
 def one_of_two_has_ended() -> StubVersion:
@@ -40,27 +45,6 @@ def one_of_two_has_failed() -> StubVersion:
     bench = ready()
     bench.engine.load_failure = LoadFailure("ValueError: bad weights")
     bench.up(2)
-    return bench
-
-
-def loads_at_first() -> StubVersion:
-    bench = made()
-    bench.model.scale(2, 2)
-    bench.clock.advance(LOAD / 2)
-    return bench
-
-
-def scaled_to_none() -> StubVersion:
-    bench = ready()
-    bench.model.scale(0, 0)
-    bench.clock.advance(9.0)
-    return bench
-
-
-def loads_after_none() -> StubVersion:
-    bench = scaled_to_none()
-    bench.model.scale(1, 1)
-    bench.clock.advance(LOAD / 2)
     return bench
 
 
@@ -95,13 +79,13 @@ def tried_again() -> StubVersion:
     ("arrange", "ping", "is_ready", "prediction"),
     [
         pytest.param(ready, True, True, "runs", id="ready"),
-        pytest.param(one_of_two_loads, True, True, "runs", id="one of two loads"),
+        pytest.param(scaled(ready, 2), True, True, "runs", id="one of two loads"),
         pytest.param(one_of_two_has_ended, True, True, "runs", id="one of two has ended"),
         pytest.param(one_of_two_has_failed, True, True, "runs", id="one of two has failed"),
         pytest.param(made, True, False, "NoReadyWorker", id="none was asked for"),
-        pytest.param(scaled_to_none, True, False, "NoReadyWorker", id="scaled to none"),
-        pytest.param(loads_at_first, True, False, "waits", id="loads at first"),
-        pytest.param(loads_after_none, True, False, "waits", id="loads after it was scaled to none"),
+        pytest.param(scaled(ready, 0, 9.0), True, False, "NoReadyWorker", id="scaled to none"),
+        pytest.param(scaled(made, 2), True, False, "waits", id="loads at first"),
+        pytest.param(scaled(scaled(ready, 0, 9.0), 1), True, False, "waits", id="loads after it was scaled to none"),
         pytest.param(tried_again, True, False, "waits", id="tried again by its operator"),
         pytest.param(ended_by_a_request, True, False, "waits", id="ended while it ran a request"),
         pytest.param(ended_by_itself, False, False, "waits", id="ended by itself"),

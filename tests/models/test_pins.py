@@ -31,6 +31,10 @@ async def test_the_pinned_archive_is_served_and_the_pin_is_remembered(bench: Stu
 
     assert model.source.unpacked is not None and model.source.unpacked.name == pin
     assert bench.remembered["m/1.0"].request.sha256 == pin
+    sums = sums_of(model.source.directory)
+    assert sums.is_file()
+    await bench.registrar.unregister("m", None)
+    assert list(sums.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -62,6 +66,8 @@ async def test_a_file_that_is_served_in_place_may_be_pinned_and_a_directory_may_
 
 async def test_a_file_gets_the_version_that_is_asked_for_and_keeps_it_over_a_restart(bench: StubDaemon) -> None:
     (bench.store / "scorer.py").write_text(HANDLER)
+    with pytest.raises(InvalidModel, match=r"`\.\./2` is no model version"):
+        await bench.register("scorer.py", model_version="../2")
 
     model = await bench.register("scorer.py", model_version="2.0")
 
@@ -82,13 +88,6 @@ async def test_two_versions_of_a_model_are_two_files(bench: StubDaemon) -> None:
     await bench.register("two/scorer.py", model_version="2.0")
 
     assert sorted(bench.names) == ["other/1.0", "scorer/1.0", "scorer/2.0"]
-
-
-async def test_a_version_that_is_none_is_refused(bench: StubDaemon) -> None:
-    (bench.store / "scorer.py").write_text(HANDLER)
-
-    with pytest.raises(InvalidModel, match=r"`\.\./2` is no model version"):
-        await bench.register("scorer.py", model_version="../2")
 
 
 async def test_a_kept_archive_is_served_by_its_pin_only_where_any_path_may_be(bench: StubDaemon) -> None:
@@ -245,21 +244,8 @@ async def test_a_file_that_a_handler_has_added_changes_nothing(bench: StubDaemon
     assert (first.source.directory / "cache").exists()
 
 
-async def test_the_sums_of_an_archive_go_with_its_directory(bench: StubDaemon) -> None:
-    model = await bench.register(bench.mar())
-    sums = sums_of(model.source.directory)
-    assert sums.is_file()
-
-    await bench.registrar.unregister("m", None)
-
-    assert list(sums.parent.iterdir()) == []
-
-
 @pytest.mark.parametrize("text", ["", " ", "12", "g" * 64, "0" * 63 + " "])
 def test_a_pin_that_is_no_sha_256_is_refused(text: str) -> None:
     with pytest.raises(BadRequest, match="expected 64 hexadecimal digits, as `sha256sum FILE` prints them"):
         sha256_pin(text)
-
-
-def test_a_pin_in_capitals_is_read() -> None:
     assert sha256_pin("AB" * 32) == "ab" * 32 and sha256_pin(None) == ""

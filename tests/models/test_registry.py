@@ -33,13 +33,17 @@ def registry_of(*models: ModelVersion) -> Registry:
     return registry
 
 
-def test_the_first_version_is_the_default() -> None:
-    one, two = model(version="1.0"), model(version="2.0")
-    registry = registry_of(one, two)
+def test_the_first_version_is_the_default_until_another_is_chosen_or_it_goes() -> None:
+    one, two, three = model(version="1.0"), model(version="2.0"), model(version="3.0")
+    registry = registry_of(one, two, three)
 
     assert registry.find("m") is one
     assert registry.find("m", "2.0") is two
     assert registry.is_default(one) and not registry.is_default(two)
+    registry.discard(one)
+    assert registry.find("m") is two, "the oldest of the others"
+    registry.set_default("m", "3.0")
+    assert registry.find("m") is three
 
 
 def test_models_are_listed_by_name_and_versions_as_they_came() -> None:
@@ -74,22 +78,6 @@ def test_the_same_version_twice_is_a_conflict() -> None:
     assert registry.find("m") is first
 
 
-def test_a_failed_version_is_replaced() -> None:
-    failed, new = failed_model(), model()
-    registry = registry_of(failed)
-
-    assert registry.add(new) is failed
-    assert registry.find("m") is new and list(registry) == [new]
-
-
-def test_the_default_can_be_chosen() -> None:
-    registry = registry_of(model(version="1.0"), model(version="2.0"))
-
-    registry.set_default("m", "2.0")
-
-    assert registry.find("m").version == "2.0"
-
-
 def test_only_a_registered_version_can_be_the_default() -> None:
     registry = registry_of(model())
 
@@ -112,32 +100,17 @@ def test_the_default_stays_while_others_are_there() -> None:
     assert registry.remove("m", "2.0").version == "2.0"
     assert registry.remove("m").version == "1.0"
     assert list(registry) == []
-
-
-def test_after_the_last_version_the_name_is_free() -> None:
-    registry = registry_of(model())
-    registry.remove("m", "1.0")
-
     again = model(version="7")
     registry.add(again)
-
     assert registry.find("m") is again and registry.is_default(again)
 
 
-def test_discarding_the_default_makes_the_oldest_of_the_others_the_default() -> None:
-    one, two, three = model(version="1"), model(version="2"), model(version="3")
-    registry = registry_of(one, two, three)
-
-    registry.discard(one)
-
-    assert registry.find("m") is two
-
-
-def test_discarding_what_was_replaced_changes_nothing() -> None:
+def test_a_failed_version_is_replaced_and_discarding_it_changes_nothing() -> None:
     failed, new = failed_model(), model()
-    registry = registry_of(failed, new)
+    registry = registry_of(failed)
 
+    assert registry.add(new) is failed
     registry.discard(failed)
     registry.discard(model("never registered"))
 
-    assert list(registry) == [new]
+    assert registry.find("m") is new and list(registry) == [new]

@@ -33,52 +33,36 @@ def of_extensions(config: Config) -> dict[str, Any]:
     return {row.name: getattr(config, row.daemon) for row in rows if row.daemon}
 
 
-def test_the_defaults(config: Config) -> None:
-    assert merge(Overrides(), {}, config) == ModelSettings(
-        batch_size=1,
-        max_delay=0.1,
-        policy="auto",
-        workers=0,
-        max_workers=0,
-        response_timeout=11.0,
-        startup_timeout=12.0,
-        queue_jobs=13,
-        queue_bytes=14,
-        **of_extensions(config),
-        retry=None,
-        isolate=None,
-    )
+DEFAULTS: dict[str, Any] = {
+    "batch_size": 1, "max_delay": 0.1, "policy": "auto", "workers": 0, "max_workers": 0, "response_timeout": 11.0,
+    "startup_timeout": 12.0, "queue_jobs": 13, "queue_bytes": 14, "retry": None, "isolate": None,
+}  # fmt: skip
+ARCHIVE = {
+    "batchSize": 8, "maxBatchDelay": 25, "batching": "greedy", "minWorkers": 2, "maxWorkers": 4, "responseTimeout": 60,
+    "startupTimeout": 30.5, "jobQueueSize": 7, "retry": False, "isolate": True, "somethingElse": {"deep": True},
+}  # fmt: skip
+OF_ARCHIVE = DEFAULTS | {
+    "batch_size": 8, "max_delay": 0.025, "policy": "greedy", "workers": 2, "max_workers": 4, "response_timeout": 60.0,
+    "startup_timeout": 30.5, "queue_jobs": 7, "retry": False, "isolate": True,
+}  # fmt: skip
+BLOCK = {"batchSize": 2, "maxBatchDelay": 50, "minWorkers": 2, "maxWorkers": 3, "responseTimeout": 9}
+OF_BLOCK = DEFAULTS | {"batch_size": 2, "max_delay": 0.05, "workers": 2, "max_workers": 3, "response_timeout": 9.0}
 
 
-def test_the_archive_wins_over_the_defaults(config: Config) -> None:
-    document = {
-        "batchSize": 8,
-        "maxBatchDelay": 25,
-        "batching": "greedy",
-        "minWorkers": 2,
-        "maxWorkers": 4,
-        "responseTimeout": 60,
-        "startupTimeout": 30.5,
-        "jobQueueSize": 7,
-        "retry": False,
-        "isolate": True,
-        "somethingElse": {"deep": True},
-    }
-
-    assert merge(Overrides(), document, config) == ModelSettings(
-        batch_size=8,
-        max_delay=0.025,
-        policy="greedy",
-        workers=2,
-        max_workers=4,
-        response_timeout=60.0,
-        startup_timeout=30.5,
-        queue_jobs=7,
-        queue_bytes=14,
-        **of_extensions(config),
-        retry=False,
-        isolate=True,
-    )
+@pytest.mark.parametrize(
+    ("document", "block", "values"),
+    [
+        pytest.param({}, {}, DEFAULTS, id="the defaults"),
+        pytest.param(ARCHIVE, {}, OF_ARCHIVE, id="the archive wins over the defaults"),
+        pytest.param({}, BLOCK, OF_BLOCK, id="so does the block"),
+        pytest.param(ARCHIVE, BLOCK, OF_ARCHIVE, id="over which the archive wins"),
+        pytest.param({"batchSize": None}, BLOCK, OF_BLOCK, id="an empty value says nothing"),
+    ],
+)
+def test_every_value_counts(
+    document: dict[str, Any], block: dict[str, Any], values: dict[str, Any], config: Config
+) -> None:
+    assert merge(Overrides(), document, config, block) == ModelSettings(**values, **of_extensions(config))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +81,24 @@ def test_the_archive_wins_over_the_defaults(config: Config) -> None:
 def test_the_registration_wins_over_the_archive(
     wish: dict[str, Any], document: dict[str, Any], field: str, value: object, config: Config
 ) -> None:
-    assert getattr(merge(Overrides(**wish), document, config), field) == value
+    assert getattr(merge(Overrides(**wish), document, config, BLOCK), field) == value
+
+
+@pytest.mark.parametrize(
+    ("wish", "document", "field", "origin"),
+    [
+        ({}, {}, "batch_size", "the models block of config.properties"),
+        ({}, {"batchSize": 3}, "batch_size", "model-config.yaml"),
+        ({}, {"batchSize": None}, "batch_size", "the models block of config.properties"),
+        ({"batch_size": 4}, {"batchSize": 3}, "batch_size", "register"),
+        ({}, {}, "startup_timeout", "the daemon's flag"),
+        ({}, {}, "policy", "default"),
+    ],
+)
+def test_an_origin_is_told(
+    wish: dict[str, Any], document: dict[str, Any], field: str, origin: str, config: Config
+) -> None:
+    assert merge(Overrides(**wish), document, config, BLOCK).origins[field] == origin
 
 
 @pytest.mark.parametrize(
@@ -136,9 +137,11 @@ def test_workers(overrides: Overrides, document: dict[str, Any], workers: tuple[
         ("batching", "on"), ("batching", ["fixed"]), ("retry", "yes"), ("isolate", "on"), ("retry", 1),
     ],
 )  # fmt: skip
-def test_a_wrong_value_of_the_archive_is_named(key: str, value: object, config: Config) -> None:
+def test_a_wrong_value_of_the_archive_or_the_block_is_named(key: str, value: object, config: Config) -> None:
     with pytest.raises(InvalidModel, match=rf"^model-config.yaml: `{key}` is `.*`; expected "):
         merge(Overrides(), {key: value}, config)
+    with pytest.raises(InvalidModel, match=rf"^the models block of config\.properties: `{key}` is `.*`; expected "):
+        merge(Overrides(), {}, config, {key: value})
 
 
 def test_a_large_value_is_shown_shortened(config: Config) -> None:
@@ -177,49 +180,6 @@ def test_a_wrong_wish_is_named(overrides: Overrides, sentence: str, config: Conf
     assert str(caught.value) == sentence
 
 
-BLOCK = {"batchSize": 2, "maxBatchDelay": 50, "minWorkers": 2, "maxWorkers": 3, "responseTimeout": 9}
-
-
-@pytest.mark.parametrize(
-    ("overrides", "document", "batch_size", "origin"),
-    [
-        pytest.param(Overrides(), {}, 2, "the models block of config.properties", id="the block over the default"),
-        pytest.param(Overrides(), {"batchSize": 3}, 3, "model-config.yaml", id="the archive over the block"),
-        pytest.param(Overrides(batch_size=4), {"batchSize": 3}, 4, "register", id="the registration over both"),
-        pytest.param(
-            Overrides(),
-            {"batchSize": None},
-            2,
-            "the models block of config.properties",
-            id="an empty value says nothing",
-        ),
-    ],
-)
-def test_the_models_block_has_its_place(
-    overrides: Overrides, document: dict[str, Any], batch_size: int, origin: str, config: Config
-) -> None:
-    settings = merge(overrides, document, config, BLOCK)
-
-    assert (settings.batch_size, settings.origins["batch_size"]) == (batch_size, origin)
-
-
-def test_every_value_of_the_models_block_counts(config: Config) -> None:
-    settings = merge(Overrides(fallback_workers=1), {}, config, BLOCK)
-
-    assert (settings.max_delay, settings.response_timeout) == (0.05, 9.0)
-    assert (settings.workers, settings.max_workers) == (2, 3)
-    assert (settings.origins["startup_timeout"], settings.origins["policy"]) == ("the daemon's flag", "default")
-
-
-def test_a_wrong_value_of_the_models_block_is_named(config: Config) -> None:
-    with pytest.raises(InvalidModel, match=r"^the models block of config\.properties: `batchSize` is `0`"):
-        merge(Overrides(), {}, config, {"batchSize": 0})
-    with pytest.raises(
-        InvalidModel, match=r"^the models block of config\.properties: `responseTimeout` is `0`; expected "
-    ):
-        merge(Overrides(), {}, config, {"responseTimeout": 0})
-
-
 @pytest.mark.parametrize(
     ("overrides", "document", "default", "workers", "origin"),
     [
@@ -254,10 +214,6 @@ def test_the_daemons_own_setting_is_told_with_its_origin(border: str, tmp_path: 
     assert (settings.response_timeout, settings.origins["response_timeout"]) == (7.0, f"the daemon's {origin}")
 
 
-def test_an_archive_without_a_config_says_nothing(tmp_path: Path) -> None:
-    assert read_yaml(tmp_path, None) == {}
-
-
 @pytest.mark.parametrize(
     ("text", "document"),
     [
@@ -272,49 +228,37 @@ def test_yaml_is_read(text: bytes, document: dict[str, Any], tmp_path: Path) -> 
     (tmp_path / "model-config.yaml").write_bytes(text)
 
     assert read_yaml(tmp_path, "model-config.yaml") == document
+    assert read_yaml(tmp_path, None) == {}
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "sentence"),
     [
-        pytest.param(b"a: [1", id="half a list"),
-        pytest.param(MERGES, id="a merge of 1200 pairs"),
-        pytest.param(b"\xff\xff", id="bytes that are no text"),
-        pytest.param(b"a: !!python/object/apply:os.system [ls]", id="code"),
-        pytest.param(b"a: 2024-13-45", id="a thirteenth month"),
-        pytest.param(b"a: !!int ''", id="a number without digits"),
-        pytest.param(b"a: !!timestamp noon", id="a date that is none"),
-        pytest.param(b"[" * 400, id="endless nesting"),
-        pytest.param(b"? {a: b}\n: c", id="a key that cannot be one"),
+        pytest.param(b"a: [1", "is not YAML: ", id="half a list"),
+        pytest.param(MERGES, "is not YAML: ", id="a merge of 1200 pairs"),
+        pytest.param(b"\xff\xff", "is not YAML: ", id="bytes that are no text"),
+        pytest.param(b"a: !!python/object/apply:os.system [ls]", "is not YAML: ", id="code"),
+        pytest.param(b"a: 2024-13-45", "is not YAML: ", id="a thirteenth month"),
+        pytest.param(b"a: !!int ''", "is not YAML: ", id="a number without digits"),
+        pytest.param(b"a: !!timestamp noon", "is not YAML: ", id="a date that is none"),
+        pytest.param(b"[" * 400, "is not YAML: ", id="endless nesting"),
+        pytest.param(b"? {a: b}\n: c", "is not YAML: ", id="a key that cannot be one"),
+        *((b"a: " * (each < b"-") + each * 20_000, "is not YAML: more than 50 levels") for each in (b"- ", b"? ")),
+        *((b"a: " + each * 20_000, "is not YAML: more than 50 levels") for each in (b"[", b"{a: ")),
+        pytest.param(
+            b"a: 1\n" + b"#" * 256 * 1024, "has more than 256 KiB; put large tables into a file of their", id="long"),
+        pytest.param(b"- a\n- b\n", "holds a list, and should hold a mapping", id="no mapping"),
     ],
-)
-def test_what_is_no_yaml_is_a_sentence(text: bytes, tmp_path: Path) -> None:
-    (tmp_path / "c.yaml").write_bytes(text)
-
-    with pytest.raises(InvalidModel, match=r"^`c.yaml` is not YAML: "):
-        read_yaml(tmp_path, "c.yaml")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [b"a: " + b"[" * 20_000, b"a: " + b"{a: " * 20_000, b"- " * 20_000, b"? " * 20_000],
-    ids=lambda text: text[:6],
-)
-def test_deep_yaml_is_refused_before_it_is_read(text: bytes, tmp_path: Path) -> None:
+    ids=lambda value: value[:6] if isinstance(value, bytes) else "",
+)  # fmt: skip
+def test_what_is_no_yaml_is_a_sentence_and_no_deep_one_is_read(text: bytes, sentence: str, tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_bytes(text)
     began = time.thread_time()
 
-    with pytest.raises(InvalidModel, match=r"^`c.yaml` is not YAML: more than 50 levels"):
+    with pytest.raises(InvalidModel, match=f"^`c.yaml` {sentence}"):
         read_yaml(tmp_path, "c.yaml")
 
     assert time.thread_time() - began < 0.5  # 0.2 s; 1 to 3 s while all of it was read
-
-
-def test_long_yaml_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    (tmp_path / "c.yaml").write_bytes(b"a: 1\n" + b"#" * 256 * 1024)
-
-    with pytest.raises(InvalidModel, match=r"^`c.yaml` has more than 256 KiB; put large tables into a file of their"):
-        read_yaml(tmp_path, "c.yaml")
 
 
 def test_merges_of_merges_never_make_8_to_the_11th_pairs(tmp_path: Path) -> None:
@@ -322,13 +266,6 @@ def test_merges_of_merges_never_make_8_to_the_11th_pairs(tmp_path: Path) -> None
 
     with suppress(InvalidModel):  # either way: PyYAML takes each pair once, from 6.0.4 on
         assert read_yaml(tmp_path, "c.yaml") == {f"a{number}": {"x": 1} for number in range(12)}
-
-
-def test_yaml_that_is_no_mapping_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "c.yaml").write_bytes(b"- a\n- b\n")
-
-    with pytest.raises(InvalidModel, match="holds a list, and should hold a mapping"):
-        read_yaml(tmp_path, "c.yaml")
 
 
 def test_the_config_is_not_looked_for_outside(tmp_path: Path) -> None:
@@ -353,24 +290,18 @@ def test_devices(document: dict[str, Any], gpus: int, devices: tuple[int, ...], 
     assert merge(Overrides(), document, config, gpus=gpus).devices == devices
 
 
-def test_a_gpu_that_is_not_there_is_named(config: Config) -> None:
-    with pytest.raises(InvalidModel) as caught:
-        merge(Overrides(), {"deviceIds": [0, 2]}, config, gpus=2)
-
-    assert str(caught.value) == "model-config.yaml: `deviceIds` is [0, 2], but this machine has GPUs 0 to 1."
-
-
-def test_an_empty_list_of_gpus_is_refused_and_not_all_of_them(config: Config) -> None:
-    with pytest.raises(InvalidModel, match="deviceIds"):
-        merge(Overrides(), {"deviceIds": []}, config, gpus=2)
+@pytest.mark.parametrize(
+    ("ids", "sentence"),
+    [([0, 2], r"is \[0, 2\], but this machine has GPUs 0 to 1\.$"), ([], "")],
+    ids=["a GPU that is not there", "none, which is not all of them"],
+)
+def test_gpus_that_cannot_be_used_are_named(ids: list[int], sentence: str, config: Config) -> None:
+    with pytest.raises(InvalidModel, match=f"^model-config.yaml: `deviceIds` {sentence}"):
+        merge(Overrides(), {"deviceIds": ids}, config, gpus=2)
 
 
-def test_keys_that_mean_nothing_here_are_named() -> None:
+def test_keys_that_mean_nothing_here_are_named_and_one_that_answers_would_differ_without_is_refused() -> None:
     assert without_effect({"batchSize": 4, "maxRetryTimeoutInSec": 50}) == ["maxRetryTimeoutInSec"]
-
-
-def test_a_key_without_which_requests_are_answered_in_another_way_is_refused() -> None:
     check_served({"useJobTicket": False}, "model-config.yaml")
-
     with pytest.raises(InvalidModel, match=r"`useJobTicket` is not served.*`jobQueueSize`"):
         check_served({"useJobTicket": True}, "model-config.yaml")

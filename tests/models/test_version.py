@@ -35,6 +35,9 @@ def bench() -> StubVersion:
 
 def test_a_model_is_idle_only_when_nobody_waits_for_an_answer(bench: StubVersion) -> None:
     assert bench.model.idle
+    assert repr(bench.model) == (
+        "<ModelVersion m/1.0 READY <Queue 0/100 jobs 0/1000000 bytes> <Pool 1/1 ready, 1 idle, 0 leaving: UP>>"
+    )
 
     bench.submit("a")
     assert not bench.model.idle
@@ -88,12 +91,6 @@ def test_a_listener_may_leave_while_it_is_told() -> None:
     bench.up()
 
     assert heard == ["once"]
-
-
-def test_a_model_says_its_state(bench: StubVersion) -> None:
-    assert repr(bench.model) == (
-        "<ModelVersion m/1.0 READY <Queue 0/100 jobs 0/1000000 bytes> <Pool 1/1 ready, 1 idle, 0 leaving: UP>>"
-    )
 
 
 class Introduced(StubEngine):
@@ -156,26 +153,17 @@ def test_a_refusal_of_what_is_given_back_is_its_answer() -> None:
     assert bench.metrics.refusals["queue_full"] == 1
 
 
-def test_a_version_is_not_idle_while_a_watcher_has_a_request_and_a_stop_runs_it(bench: StubVersion) -> None:
+@pytest.mark.parametrize(("refuse", "status"), [(False, 200), (True, 503)], ids=["a stop runs it", "or it is refused"])
+def test_a_version_is_not_idle_while_a_watcher_has_a_request(refuse: bool, status: int, bench: StubVersion) -> None:
     bench.model.watchers = (Taker(),)
     taken = submit(bench, "a")
     bench.model.stop()
     assert not bench.model.idle
 
-    bench.model.taken.give_back(taken)
+    bench.model.refuse_waiting() if refuse else bench.model.taken.give_back(taken)
     bench.clock.advance(2.0)
 
-    assert (bench.client.statuses, bench.model.idle) == ({"a": 200}, True)
-
-
-def test_a_version_that_goes_away_refuses_what_a_watcher_has(bench: StubVersion) -> None:
-    bench.model.watchers = (Taker(),)
-    taken = submit(bench, "a")
-    bench.model.stop()
-
-    bench.model.refuse_waiting()
-
-    assert (bench.client.statuses, bench.model.idle) == ({"a": 503}, True)
+    assert (bench.client.statuses, bench.model.idle) == ({"a": status}, True)
     assert taken.phase is JobPhase.ENDED
 
 

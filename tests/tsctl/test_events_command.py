@@ -59,10 +59,6 @@ def test_on_a_terminal_an_event_is_one_row(
     assert re.sub(r"\x1b\[[0-9;]*m", "", screen.getvalue()) == f"{line}\n"
 
 
-def test_levels_are_the_daemons() -> None:
-    assert tuple(LEVELS) == events.LEVELS
-
-
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
@@ -79,6 +75,7 @@ def test_levels_are_the_daemons() -> None:
 )
 def test_a_time_is_a_duration_back_or_a_date(text: str, seconds: float) -> None:
     assert parse_since(text, 1_000_000.0) == seconds
+    assert tuple(LEVELS) == events.LEVELS, "the daemon's"
 
 
 @pytest.mark.parametrize("text", ["", "soon", "10", "-5m", "5y", "2027-13-01", "1e999h"])

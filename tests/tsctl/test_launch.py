@@ -6,19 +6,19 @@ from typing import Any, cast
 
 import pytest
 
-from tsctl import launch
+from tsctl import launch, starting
 from tsctl.daemon import paths
 
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(launch, "ROTATED_BYTES", 10)
+    monkeypatch.setattr(starting, "ROTATED_BYTES", 10)
     return paths.logs_dir(tmp_path) / "start.log"
 
 
 def start(state: Path, line: str) -> None:
     """Start a daemon that prints a line."""
-    descriptor = launch._open_log(state)
+    descriptor = starting._open_log(state)
     os.write(descriptor, line.encode())
     os.close(descriptor)
 
@@ -27,18 +27,20 @@ def kept(log: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in log.parent.iterdir()}
 
 
-def test_a_short_log_goes_on(tmp_path: Path, log: Path) -> None:
-    for line in ("one", "two"):
+@pytest.mark.parametrize(
+    ("lines", "files"),
+    [
+        pytest.param(["one", "two"], {"start.log": "onetwo"}, id="a short log goes on"),
+        pytest.param(
+            ["a long line", "the next"], {"start.log": "the next", "start.log.1": "a long line"},
+            id="a long one is renamed at the next start"),
+    ],
+)  # fmt: skip
+def test_the_log(tmp_path: Path, log: Path, lines: list[str], files: dict[str, str]) -> None:
+    for line in lines:
         start(tmp_path, line)
 
-    assert kept(log) == {"start.log": "onetwo"}
-
-
-def test_a_long_log_is_renamed_at_the_next_start(tmp_path: Path, log: Path) -> None:
-    for line in ("a long line", "the next"):
-        start(tmp_path, line)
-
-    assert kept(log) == {"start.log": "the next", "start.log.1": "a long line"}
+    assert kept(log) == files
 
 
 def test_so_many_are_kept_the_newest_first(tmp_path: Path, log: Path) -> None:
@@ -46,7 +48,7 @@ def test_so_many_are_kept_the_newest_first(tmp_path: Path, log: Path) -> None:
         start(tmp_path, f"a long line {number}")
 
     assert kept(log) == {"start.log": "a long line 19"} | {
-        f"start.log.{number}": f"a long line {19 - number}" for number in range(1, launch.KEPT_FILES + 1)
+        f"start.log.{number}": f"a long line {19 - number}" for number in range(1, starting.KEPT_FILES + 1)
     }
 
 
@@ -62,17 +64,11 @@ class Registering:
         return {"registering": names}
 
 
-def test_a_start_waits_until_its_models_are_registered() -> None:
+@pytest.mark.parametrize(("names", "waiting", "paused"), [("ab", "", 0.06), ("abcdefgh", "defgh", 0.14)])
+def test_a_start_waits_until_its_models_are_registered_but_not_for_ever(
+    names: str, waiting: str, paused: float
+) -> None:
     pauses: list[float] = []
 
-    assert launch.await_models(cast("Any", Registering("a", "b")), pauses.append) == []
-    assert pauses == [0.02, 0.04]
-
-
-def test_a_start_does_not_wait_for_ever() -> None:
-    pauses: list[float] = []
-
-    waiting = launch.await_models(cast("Any", Registering(*"abcdefgh")), pauses.append, patience=0.1)
-
-    assert waiting == list("defgh")
-    assert sum(pauses) == pytest.approx(0.14)
+    assert launch.await_models(cast("Any", Registering(*names)), pauses.append, patience=0.1) == list(waiting)
+    assert pauses[:2] == [0.02, 0.04] and sum(pauses) == pytest.approx(paused)

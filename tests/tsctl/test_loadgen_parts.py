@@ -49,16 +49,29 @@ def peer() -> Peer:
     return Peer()
 
 
-def test_an_answer_frees_the_connection(peer: Peer) -> None:
+OK = ["answered 200 with 2", "free"]
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "events"),
+    [
+        pytest.param([ANSWER], OK, id="an answer frees the connection"),
+        pytest.param([ANSWER, ANSWER], OK, id="one that nobody asked for is not counted"),
+        pytest.param([CHUNKED], ["answered 200 with 3", "free"], id="a chunked one"),
+        pytest.param(
+            [b"HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"], ["answered 503 with 0", "lost"],
+            id="a connection that the server closes is not used again"),
+        pytest.param([b"nonsense\r\n\r\n"], ["lost, owing"], id="no HTTP"),
+    ],
+)  # fmt: skip
+def test_answers(pieces: list[bytes], events: list[str], peer: Peer) -> None:
     assert peer.transport.written == b"request"
-    assert peer.receive(ANSWER) == ["answered 200 with 2", "free"]
-    assert peer.connection.state is LoadConnectionState.IDLE
+    for piece in pieces:
+        peer.receive(piece)
 
-
-@pytest.mark.parametrize("cut", range(1, len(ANSWER)))
-def test_an_answer_may_come_in_pieces(cut: int, peer: Peer) -> None:
-    assert peer.receive(ANSWER[:cut]) == []
-    assert peer.receive(ANSWER[cut:]) == ["answered 200 with 2", "free"]
+    assert peer.client.events == events
+    assert (peer.connection.state is LoadConnectionState.IDLE) == ("free" in events)
 
 
 @pytest.mark.parametrize("cut", range(1, len(ANSWER)))
@@ -81,24 +94,6 @@ def test_an_answer_in_the_middle_of_another_is_its_body(peer: Peer) -> None:
     assert peer.receive(ANSWER)[2:] == [f"answered 200 with {len(ANSWER)}", "free"]
 
 
-def test_an_answer_that_nobody_asked_for_is_not_counted(peer: Peer) -> None:
-    peer.receive(ANSWER)
-
-    assert peer.receive(ANSWER) == ["answered 200 with 2", "free"]
-
-
-def test_a_chunked_answer_is_one(peer: Peer) -> None:
-    events = peer.receive(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n0\r\n\r\n")
-
-    assert events == ["answered 200 with 3", "free"]
-
-
-def test_a_connection_that_the_server_closes_is_not_used_again(peer: Peer) -> None:
-    events = peer.receive(b"HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-
-    assert events == ["answered 503 with 0", "lost"]
-
-
 @pytest.mark.parametrize("data", [b"", ANSWER[:30]], ids=["before", "in the middle of"])
 def test_a_connection_that_breaks_off_an_answer_owes_it(data: bytes, peer: Peer) -> None:
     peer.receive(data)
@@ -107,10 +102,6 @@ def test_a_connection_that_breaks_off_an_answer_owes_it(data: bytes, peer: Peer)
     peer.clock.settle()
 
     assert peer.client.events == ["lost, owing"]
-
-
-def test_what_is_no_http_breaks_the_connection_off() -> None:
-    assert Peer().receive(b"nonsense\r\n\r\n") == ["lost, owing"]
 
 
 def order_of(body: bytes = b"", **fields: object) -> io.BytesIO:
@@ -122,9 +113,6 @@ def test_an_order_becomes_one_request() -> None:
 
     assert sending.request == b"POST /p HTTP/1.1\r\nHost: [::1]:80\r\nA: b\r\nContent-Length: 3\r\n\r\na\nb"
     assert sending.connect_options == {"host": "::1", "port": 80}
-
-
-def test_a_unix_socket_is_a_path() -> None:
     assert read(order_of(unix="/run/s")).connect_options == {"path": "/run/s"}
 
 

@@ -74,14 +74,25 @@ def test_each_setting_has_an_option_in_the_tables_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "address"),
+    ("root", "options", "expected"),
     [
-        (["--port", "8081"], "127.0.0.1:8081"), (["--host", "0.0.0.0"], "0.0.0.0:8080"),
-        (["--host", "::1", "--port", "8081"], "[::1]:8081"),
+        pytest.param(None, "", "", id="nothing given makes no arguments"),
+        (None, "--port 8081", "--inference-address=127.0.0.1:8081"),
+        (None, "--host 0.0.0.0", "--inference-address=0.0.0.0:8080"),
+        (None, "--host ::1 --port 8081", "--inference-address=[::1]:8081"),
+        pytest.param(None, "--inference-address=-odd", "--inference-address=-odd", id="a value with a dash"),
+        pytest.param(None, "--model-store store", "--model-store={}/store", id="a path is absolute for the daemon"),
+        pytest.param(Path("/root.sock"), "", "--socket=/root.sock", id="the root command's socket is passed on"),
+        pytest.param(Path("/root.sock"), "--socket /own.sock", "--socket=/own.sock", id="gives way to the verb's own"),
     ],
-)  # fmt: skip
-def test_host_and_port_are_the_inference_address(options: list[str], address: str) -> None:
-    assert daemon_arguments(None, given_by(*options)) == [f"--inference-address={address}"]
+)
+def test_arguments(
+    root: Path | None, options: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert daemon_arguments(root, given_by(*options.split())) == expected.format(tmp_path).split()
+    assert parse_arguments(["--inference-address=-odd"]).inference_address == "-odd"
 
 
 def test_an_address_in_two_ways_is_wrong_usage() -> None:
@@ -89,10 +100,6 @@ def test_an_address_in_two_ways_is_wrong_usage() -> None:
         result = CliRunner().invoke(echo, order)
 
         assert result.exit_code == 2 and "give either" in result.output
-
-
-def test_nothing_given_makes_no_arguments() -> None:
-    assert daemon_arguments(None, given_by()) == []
 
 
 @every_setting
@@ -119,29 +126,6 @@ def test_a_boolean_has_two_flags(flag: str, expected: bool) -> None:
     arguments = daemon_arguments(None, given_by(flag))
 
     assert resolve(vars(parse_arguments(arguments)), {}).access_log is expected
-
-
-def test_a_path_is_made_absolute_for_a_daemon_that_is_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-
-    assert daemon_arguments(None, given_by("--model-store", "store")) == [f"--model-store={tmp_path}/store"]
-
-
-def test_a_value_that_starts_with_a_dash_stays_a_value() -> None:
-    arguments = daemon_arguments(None, given_by("--inference-address=-odd"))
-
-    assert parse_arguments(arguments).inference_address == "-odd"
-
-
-@pytest.mark.parametrize(
-    ("own", "expected"),
-    [([], "--socket=/root.sock"), (["--socket", "/own.sock"], "--socket=/own.sock")],
-    ids=["is passed on", "gives way to the verb's own"],
-)
-def test_the_root_commands_socket(own: list[str], expected: str) -> None:
-    assert daemon_arguments(Path("/root.sock"), given_by(*own)) == [expected]
 
 
 @pytest.mark.parametrize(

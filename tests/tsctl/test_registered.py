@@ -22,12 +22,20 @@ def change(name: str, before: Any, after: Any) -> dict[str, Any]:
     return {"setting": name, "before": before, "after": after}
 
 
-def test_the_batching_in_force_is_one_line() -> None:
-    assert settings_lines(ANSWER) == [FIRST]
+ALONE = "The function takes one request: those of a batch run in turn; hints of `list[…]` take them together"
 
 
-def test_a_note_for_the_author_is_told() -> None:
-    assert settings_lines(ANSWER | {"notes": ["`h.py:predict` is served"]}) == [FIRST, "note: `h.py:predict` is served"]
+@pytest.mark.parametrize(
+    ("more", "lines"),
+    [
+        ({}, []),
+        ({"notes": ["`h.py:predict` is served"]}, ["note: `h.py:predict` is served"]),
+        ({"alone": True}, [ALONE]),
+    ],
+    ids=["the batching in force", "a note for the author", "a function of one request"],
+)
+def test_settings_are_lines(more: dict[str, Any], lines: list[str]) -> None:
+    assert settings_lines(ANSWER | more) == [FIRST, *lines]
 
 
 @pytest.mark.parametrize(
@@ -55,27 +63,19 @@ def test_a_replacement_says_what_changed_and_what_was_kept(
     assert settings_lines(ANSWER | {"replaced": True, "changed": changed, "kept": kept}) == [FIRST, *lines]
 
 
-@pytest.mark.parametrize(("size", "command"), [(1, "tsctl set net --batch-size 8"), (8, "tsctl bench net FILE")])
-def test_the_next_command_gives_batches_or_measures_them(size: int, command: str) -> None:
-    assert next_command(ANSWER | {"batchSize": size}) == command
-
-
-@pytest.mark.parametrize(("on_demand", "command"), [(False, "tsctl scale net 1"), (True, "tsctl bench net FILE")])
-def test_a_model_without_workers_gets_one_first_unless_a_request_brings_it(on_demand: bool, command: str) -> None:
-    assert next_command(ANSWER | {"workers": 0, "onDemand": on_demand}) == command
-
-
-def test_no_larger_batch_is_proposed_than_the_models_file_takes() -> None:
-    assert next_command(ANSWER | {"batchSize": 1, "mostRows": 1}) == "tsctl bench net FILE"
-
-
-def test_no_batch_is_proposed_for_a_function_of_one_request_and_the_lines_say_how_it_gets_one() -> None:
-    document = ANSWER | {"batchSize": 1, "alone": True}
-
-    assert next_command(document) == "tsctl bench net FILE"
-    assert settings_lines(document)[1] == (
-        "The function takes one request: those of a batch run in turn; hints of `list[…]` take them together"
-    )
+@pytest.mark.parametrize(
+    ("more", "command"),
+    [
+        pytest.param({}, "bench net FILE", id="batches are measured"),
+        pytest.param({"batchSize": 1}, "set net --batch-size 8", id="and where there are none, given"),
+        pytest.param({"batchSize": 1, "mostRows": 1}, "bench net FILE", id="unless the model's file takes one"),
+        pytest.param({"batchSize": 1, "alone": True}, "bench net FILE", id="or the function"),
+        pytest.param({"workers": 0, "onDemand": False}, "scale net 1", id="a model without workers gets one first"),
+        pytest.param({"workers": 0, "onDemand": True}, "bench net FILE", id="unless a request brings it"),
+    ],
+)
+def test_the_next_command(more: dict[str, Any], command: str) -> None:
+    assert next_command(ANSWER | more) == f"tsctl {command}"
 
 
 @pytest.mark.parametrize(

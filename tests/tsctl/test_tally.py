@@ -32,12 +32,7 @@ def test_the_extremes_and_the_mean_are_exact() -> None:
     assert found.sum / found.count == pytest.approx(0.2344333, rel=1e-5)
     assert found.percentile(100) <= 0.7
     assert found.percentile(0) >= 0.001
-
-
-def test_without_a_value_every_percentile_is_zero() -> None:
-    found = Latencies()
-
-    assert (found.percentile(50), found.bars()) == (0.0, [])
+    assert (Latencies().percentile(50), Latencies().bars()) == (0.0, [])
 
 
 @pytest.mark.parametrize(

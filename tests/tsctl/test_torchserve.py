@@ -26,20 +26,31 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(echo, arguments, standalone_mode=False)
 
 
+NO_RESTORE = "`--ncs` is taken as `--no-restore`"
+NO_TOKEN = "`--disable-token-auth` is taken as `--management-without-token`"
+
+
 @pytest.mark.parametrize(
-    ("arguments", "expected"),
+    ("line", "expected"),
     [
-        pytest.param(["--models", "a.mar", "n=b.mar"], ["--models=a.mar,n=b.mar"], id="takes every word"),
-        pytest.param(
-            ["--models", "a.mar", "--grace", "3"], ["--models=a.mar", "--grace=3"], id="up to the next option"
-        ),
-        pytest.param(["--models", "a.mar", "--models=b.mar"], ["--models=a.mar,b.mar"], id="and may be given again"),
-        pytest.param(["--models", "a.mar,b.mar"], ["--models=a.mar,b.mar"], id="or with commas, as in the file"),
-        pytest.param(["--models", "ALL"], ["--models=ALL"], id="ALL is one"),
+        pytest.param("--models a.mar n=b.mar", "--models=a.mar,n=b.mar", id="every word"),
+        pytest.param("--models a.mar --grace 3", "--models=a.mar --grace=3", id="up to the next option"),
+        pytest.param("--models a.mar --models=b.mar", "--models=a.mar,b.mar", id="and may be given again"),
+        pytest.param("--models a.mar,b.mar", "--models=a.mar,b.mar", id="or with commas, as in the file"),
+        pytest.param("--models ALL", "--models=ALL", id="ALL is one"),
+        pytest.param("--foreground", "", id="foreground"),
+        pytest.param("--disable-token", "--management-without-token=true", id="the beginning of a flag is enough"),
+        ("--no-config", "--restore=false"),
+        ("--model a.mar b.mar", "--models=a.mar,b.mar"),
+        ("--model-s /x", "--model-store=/x"),
+        ("--ts /c.properties", "--ts-config=/c.properties"),
+        ("--model=a.mar --grace 3", "--models=a.mar --grace=3"),
     ],
 )
-def test_models(arguments: list[str], expected: list[str]) -> None:
-    assert run(*arguments).return_value == (False, expected)
+def test_flags(line: str, expected: str) -> None:
+    foreground, arguments = run(*line.split()).return_value
+
+    assert (foreground, sorted(arguments)) == (line == "--foreground", sorted(expected.split()))
 
 
 def test_every_start_line_that_torchserves_repository_documents_is_understood() -> None:
@@ -50,80 +61,51 @@ def test_every_start_line_that_torchserves_repository_documents_is_understood() 
         start.make_context("start", [word for word in shlex.split(line) if word != "--start"])  # of commit 62c4d6a1f
 
 
-def test_a_word_that_no_option_takes_is_wrong_usage() -> None:
-    error = run("--grace", "3", "b.mar").exception
-
-    assert isinstance(error, click.UsageError)
-    assert "b.mar" in str(error)
-
-
 @pytest.mark.parametrize(
-    ("arguments", "expected"),
+    ("line", "sentence"),
     [
-        (["--disable-token"], ["--management-without-token=true"]),
-        (["--no-config"], ["--restore=false"]),
-        (["--model", "a.mar", "b.mar"], ["--models=a.mar,b.mar"]),
-        (["--model-s", "/x"], ["--model-store=/x"]),
-        (["--ts", "/c.properties"], ["--ts-config=/c.properties"]),
-        (["--model=a.mar", "--grace", "3"], ["--models=a.mar", "--grace=3"]),
+        pytest.param("--grace 3 b.mar", "b.mar", id="a word that no option takes"),
+        pytest.param("--mod x", "", id="the beginning of several flags"),
+        pytest.param("--logs x", "", id="of none"),
+        pytest.param("-- x", "", id="no flag"),
+        pytest.param("--models", "", id="models without a word"),
+        ("--models =a.mar", "`=a.mar` is neither ARCHIVE nor NAME=ARCHIVE"),
+        ("--models n=", "`n=` is neither"),
+        ("--ncs --restore", ""),
+        (
+            "--dt --no-management-without-token",
+            "`--disable-token-auth` and `--no-management-without-token` contradict each other",
+        ),
     ],
 )
-def test_the_beginning_of_a_flag_is_enough(arguments: list[str], expected: list[str]) -> None:
-    assert sorted(run(*arguments).return_value[1]) == sorted(expected)
+def test_wrong_usage(line: str, sentence: str) -> None:
+    error = run(*line.split()).exception
+
+    assert isinstance(error, click.UsageError) and sentence in str(error)
 
 
-@pytest.mark.parametrize("word", ["--mod", "--logs", "--"])
-def test_the_beginning_of_several_flags_or_of_none_is_wrong_usage(word: str) -> None:
-    assert isinstance(run(word, "x").exception, click.UsageError)
-
-
-def test_models_without_a_word_is_wrong_usage() -> None:
+def test_models_without_a_word_are_left_to_click() -> None:
     assert spread_models(["--models", "--grace", "3"]) == ["--models", "--grace", "3"]
-    assert isinstance(run("--models").exception, click.UsageError)
 
 
 @pytest.mark.parametrize(
-    ("model", "sentence"), [("=a.mar", "`=a.mar` is neither ARCHIVE nor NAME=ARCHIVE"), ("n=", "`n=` is neither")]
+    ("flag", "argument", "note"),
+    [
+        *(
+            (flag, "--restore=false", "`--ncs` is taken as `--no-restore`")
+            for flag in ("--ncs", "--no-config-snapshots")
+        ),
+        *(
+            (flag, "--management-without-token=true", "`--disable-token-auth` is taken as `--management-without-token`")
+            for flag in ("--disable-token-auth", "--dt")
+        ),
+    ],
 )
-def test_a_model_that_is_none_is_wrong_usage(model: str, sentence: str) -> None:
-    error = run("--models", model).exception
-
-    assert isinstance(error, click.UsageError)
-    assert sentence in str(error)
-
-
-@pytest.mark.parametrize("flag", ["--ncs", "--no-config-snapshots"])
-def test_no_config_snapshots_is_no_restore_and_says_so(flag: str) -> None:
+def test_a_flag_that_is_another_here_says_so(flag: str, argument: str, note: str) -> None:
     result = run(flag)
 
-    assert result.return_value == (False, ["--restore=false"])
-    assert "note: `--ncs` is taken as `--no-restore`" in result.stderr
-
-
-def test_no_config_snapshots_and_restore_contradict_each_other() -> None:
-    assert isinstance(run("--ncs", "--restore").exception, click.UsageError)
-
-
-@pytest.mark.parametrize("flag", ["--disable-token-auth", "--dt"])
-def test_disabling_tokens_lets_commands_come_without_one_and_says_so(flag: str) -> None:
-    result = run(flag)
-
-    assert result.return_value == (False, ["--management-without-token=true"])
-    assert "note: `--disable-token-auth` is taken as `--management-without-token`" in result.stderr
-
-
-def test_disabling_tokens_and_asking_for_them_contradict_each_other() -> None:
-    error = run("--dt", "--no-management-without-token").exception
-
-    assert isinstance(error, click.UsageError)
-    assert "`--disable-token-auth` and `--no-management-without-token` contradict each other" in str(error)
-
-
-def test_foreground_is_told() -> None:
-    result = run("--foreground")
-
-    assert result.return_value == (True, [])
-    assert result.stderr == ""
+    assert result.return_value == (False, [argument])
+    assert f"note: {note}" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -31,18 +31,20 @@ def test_a_quota_is_a_number_of_cores(text: str, cores: float | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cores", "workers", "threads"),
+    ("cores", "workers", "chosen", "threads"),
     [
-        pytest.param(8, 1, 8, id="a lone worker gets all"),
-        pytest.param(8, 2, 4, id="two share"),
-        pytest.param(8, 3, 2, id="a rest stays unused"),
-        pytest.param(8, 8, 1, id="a core each"),
-        pytest.param(8, 9, 1, id="nobody gets none"),
-        pytest.param(8, 0, 8, id="before there is any worker"),
+        pytest.param(8, 1, None, 8, id="a lone worker gets all"),
+        pytest.param(8, 2, None, 4, id="two share"),
+        pytest.param(8, 3, None, 2, id="a rest stays unused"),
+        pytest.param(8, 8, None, 1, id="a core each"),
+        pytest.param(8, 9, None, 1, id="nobody gets none"),
+        pytest.param(8, 0, None, 8, id="before there is any worker"),
+        pytest.param(8, 4, 1, 1, id="fewer are chosen"),
+        pytest.param(2, 4, 3, 3, id="more are chosen"),
     ],
 )
-def test_workers_share_the_cores(cores: int, workers: int, threads: int) -> None:
-    assert threads_for(cores, workers) == threads
+def test_workers_share_the_cores(cores: int, workers: int, chosen: int | None, threads: int) -> None:
+    assert threads_for(cores, workers, chosen) == threads
 
 
 @pytest.mark.parametrize(
@@ -121,11 +123,6 @@ def test_the_operator_may_choose_the_threads(text: str, threads: int | None) -> 
     assert chosen_threads({}) is None
 
 
-def test_what_is_chosen_is_what_each_worker_gets() -> None:
-    assert threads_for(8, 4, chosen=1) == 1
-    assert threads_for(2, 4, chosen=3) == 3
-
-
 @pytest.mark.parametrize(
     ("cores", "workers", "chosen", "says"),
     [
@@ -134,19 +131,11 @@ def test_what_is_chosen_is_what_each_worker_gets() -> None:
         pytest.param(4, 0, None, None, id="no workers"),
         pytest.param(4, 4, 1, None, id="chosen, and few enough"),
         pytest.param(
-            2,
-            4,
-            None,
-            "4 workers share 2 cores and slow each other down; at most 2 would be faster",
-            id="many",
+            2, 4, None, "4 workers share 2 cores and slow each other down; at most 2 would be faster", id="many"
         ),
         pytest.param(1, 2, 1, "2 workers share 1 core and slow each other down; at most 1 would be faster", id="one"),
         pytest.param(
-            2,
-            1,
-            8,
-            "1 × 8 threads share 2 cores and slow each other down; OMP_NUM_THREADS is 8: unset it",
-            id="too many are chosen",
+            2, 1, 8, "1 × 8 threads share 2 cores and slow each other down; OMP_NUM_THREADS is 8: unset it", id="chosen"
         ),
     ],
 )

@@ -38,20 +38,6 @@ def test_six_requests_that_end_their_workers_end_no_service(ends: str) -> None:
     assert worker.answered
 
 
-def test_between_such_workers_the_pauses_grow_to_five_seconds_and_end_with_an_answer() -> None:
-    bench, waits = StubPool(wanted=1), []
-    for _ in range(7):
-        bench.give_batch().crash()
-        waits.append(round(bench.pool.slots[0].retry_at - bench.clock.now(), 6))
-        bench.clock.advance(5.1)
-    bench.give_batch()
-    bench.clock.advance(1.0)
-
-    assert waits == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0, 5.0]
-    bench.give_batch().crash()
-    assert bench.states == ["STARTING"], "it had answered, so it is replaced at once"
-
-
 def test_workers_that_end_without_work_give_up_though_others_have_ended_with_work() -> None:
     bench = StubPool(wanted=1)
     bench.give_batch().crash()

@@ -27,16 +27,12 @@ def given_back(held: InFlight) -> list[tuple[int, bool, Fate]]:
     return [(each.id, outcomes[0].retry, outcomes[0].fate) for each, outcomes in back]
 
 
-def test_the_first_has_started_and_the_others_wait() -> None:
-    held = in_flight(batch(1), batch(2), batch(3, size=4))
-
-    assert held.running is not None and held.running.id == 1
-    assert held.unstarted == 6
-
-
 @pytest.mark.parametrize(("sizes", "unstarted"), [([], 0), ([3], 0), ([3, 4], 4), ([3, 4, 5], 9)])
 def test_all_but_the_first_wait(sizes: list[int], unstarted: int) -> None:
-    assert in_flight(*(batch(number, size) for number, size in enumerate(sizes, 1))).unstarted == unstarted
+    held = in_flight(*(batch(number, size) for number, size in enumerate(sizes, 1)))
+
+    assert held.unstarted == unstarted
+    assert (held.running and held.running.id) == (1 if sizes else None)
 
 
 def test_the_last_comes_back_first_and_only_the_first_had_started() -> None:
@@ -65,12 +61,6 @@ def test_whom_the_end_of_a_worker_may_be_due_to(sizes: list[int], begun: list[in
     back = held.give_back(retry=True, reason="it exited with code 7", fate=Fate.CRASHED)
 
     assert {each.id: outcome.fate for each, outcomes in back for outcome in outcomes} == expected
-
-
-def test_nobody_is_to_blame_for_a_worker_that_was_killed() -> None:
-    back = in_flight(batch(1, 1)).give_back(retry=True, reason="killed", fate=Fate.KILLED)
-
-    assert [outcome.fate for _, outcomes in back for outcome in outcomes] == [Fate.KILLED]
 
 
 def test_a_hand_is_busy_while_its_worker_has_started_something() -> None:
@@ -187,19 +177,6 @@ def test_memory_that_a_handler_still_uses_stays_leased_after_its_batch() -> None
     assert held.leased == arena.used == 0
 
 
-def test_memory_that_a_handler_still_uses_is_free_when_its_process_has_ended() -> None:
-    arena = Arena(1 << 20)
-    held, kept = InFlight(capacity=1), lease(arena)
-    held.take(batch(1), [kept])
-    offset = kept.offset
-    del kept
-
-    held.finish([offset])
-    held.end()
-
-    assert arena.used == 0
-
-
 def test_a_worker_keeps_only_what_it_was_given() -> None:
     arena = Arena(1 << 20)
     held = InFlight(capacity=1)
@@ -210,7 +187,7 @@ def test_a_worker_keeps_only_what_it_was_given() -> None:
     assert arena.used == 0
 
 
-def test_memory_of_an_overdue_batch_may_be_kept_too() -> None:
+def test_memory_of_an_overdue_batch_may_be_kept_too_until_its_process_has_ended() -> None:
     arena = Arena(1 << 20)
     held, kept = InFlight(capacity=1), lease(arena)
     held.take(batch(1), [kept])
@@ -219,8 +196,10 @@ def test_memory_of_an_overdue_batch_may_be_kept_too() -> None:
 
     held.expire(retry=False, reply=LATE)
     held.settle([offset])
-
     assert arena.used == held.leased > 0
+    held.end()
+
+    assert arena.used == held.leased == 0
 
 
 def test_memory_of_an_overdue_batch_is_free_when_the_worker_has_finished_it() -> None:
@@ -246,18 +225,6 @@ def test_memory_of_each_that_had_started_is_leased_until_its_worker_has_done_it(
     held.expire(retry=False, reply=LATE)
     list(held.give_back(retry=False, reason="killed", fate=Fate.KILLED))
     assert arena.used == held.leased == both
-    held.end()
-
-    assert arena.used == held.leased == 0
-
-
-def test_memory_of_a_batch_that_ran_is_free_when_its_process_has_ended() -> None:
-    arena = Arena(1 << 20)
-    held = InFlight(capacity=1)
-    held.take(batch(1), [lease(arena)])
-
-    list(held.give_back(retry=False, reason="killed", fate=Fate.KILLED))
-    assert arena.used == held.leased > 0
     held.end()
 
     assert arena.used == held.leased == 0

@@ -39,6 +39,7 @@ def test_a_busy_worker_is_ready_and_not_idle() -> None:
 
     bench.clock.advance(1.0)
     assert (bench.pool.ready, bench.pool.idle) == (2, 2)
+    assert repr(bench.pool) == "<Pool 2/2 ready, 2 idle, 0 leaving: UP UP>"
     assert bench.heard.idle == 3 and len(bench.heard.outcomes) == 1
 
 
@@ -112,7 +113,7 @@ def test_killing_ends_even_those_that_are_leaving() -> None:
     assert bench.pool.empty and {worker.state for worker in bench.workers} == {WorkerState.EXITED}
 
 
-def test_workers_share_the_cores_and_are_told_when_that_changes() -> None:
+def test_workers_and_their_replacements_share_the_cores_and_are_told_when_that_changes() -> None:
     bench = StubPool(wanted=1, cores=8)
     assert bench.workers[0].threads == 8
 
@@ -121,6 +122,10 @@ def test_workers_share_the_cores_and_are_told_when_that_changes() -> None:
 
     bench.pool.scale(2)
     assert [worker.threads for worker in bench.pool.workers if isinstance(worker, StubWorker)] == [4, 4]
+    bench.clock.advance(1.0)
+    bench.workers[0].die()
+    bench.clock.advance(1.0)
+    assert len(bench.workers) == 5 and bench.workers[-1].spec.threads == 4
 
 
 def test_workers_are_spread_over_the_devices_and_a_replacement_takes_the_free_place() -> None:
@@ -180,16 +185,6 @@ def test_a_version_may_have_an_engine_of_its_own() -> None:
     assert (len(here.workers), len(there.workers)) == (0, 1)
 
 
-def test_a_replacement_gets_the_share_of_today() -> None:
-    bench = StubPool(wanted=1, cores=8)
-    bench.pool.scale(2)
-    bench.clock.advance(1.0)
-    bench.workers[0].die()
-    bench.clock.advance(1.0)
-
-    assert bench.workers[-1].spec.threads == 4
-
-
 class Lingering(StubWorker):
     """A worker whose process needs a moment to leave, as real ones do."""
 
@@ -230,9 +225,10 @@ class ExhaustedEngine(StubEngine):
         return super().start_worker(spec, events, batches)
 
 
-def test_a_process_that_cannot_be_started_is_tried_again() -> None:
-    clock, heard = FakeClock(), Heard()
-    pool = Pool(ExhaustedEngine(clock), make_spec(), clock, heard, cores=1)
+def test_a_process_that_cannot_be_started_takes_no_gpu_and_is_tried_again() -> None:
+    clock = FakeClock()
+    engine = ExhaustedEngine(clock)
+    pool = Pool(engine, make_spec(devices=(0, 1, 2)), clock, Heard(), cores=1, placement=Placement(3))
     pool.scale(1)
     assert pool.failure == LoadFailure("cannot start a process: Resource temporarily unavailable", permanent=False)
 
@@ -241,17 +237,6 @@ def test_a_process_that_cannot_be_started_is_tried_again() -> None:
 
     clock.advance(1.0)
     assert pool.ready == 1 and pool.failure is None
-
-
-def test_a_process_that_could_not_be_started_takes_no_gpu() -> None:
-    clock = FakeClock()
-    engine = ExhaustedEngine(clock)
-    engine.failures = 1
-    pool = Pool(engine, make_spec(devices=(0, 1)), clock, Heard(), cores=1, placement=Placement(2))
-    pool.scale(1)
-
-    clock.advance(2.0)
-
     assert [worker.gpu_ids for worker in engine.workers] == [(0,)]
 
 
@@ -268,29 +253,15 @@ def test_workers_compute_nothing_while_they_are_suspended() -> None:
     assert len(bench.heard.outcomes) == 1
 
 
-@pytest.mark.parametrize("wanted", [0, 2])
-def test_a_pool_says_its_state(wanted: int) -> None:
-    bench = StubPool(wanted=wanted)
-
-    expected = {0: "<Pool 0/0 ready, 0 idle, 0 leaving: no slots>", 2: "<Pool 2/2 ready, 2 idle, 0 leaving: UP UP>"}
-    assert repr(bench.pool) == expected[wanted]
-
-
-def test_a_pool_that_gave_up_starts_nobody() -> None:
+def test_a_pool_that_gave_up_starts_nobody_and_can_be_emptied() -> None:
     bench = StubPool()
+    assert repr(bench.pool) == "<Pool 0/0 ready, 0 idle, 0 leaving: no slots>"
     bench.pool.give_up(BROKEN)
 
     bench.pool.reconcile()
 
     assert bench.pool.hopeless and bench.pool.failure is BROKEN and bench.workers == []
-
-
-def test_a_pool_that_gave_up_can_be_emptied() -> None:
-    bench = StubPool()
-    bench.pool.give_up(BROKEN)
-
     bench.pool.drain(0.0)
-
     assert bench.pool.empty
 
 

@@ -1,18 +1,9 @@
 """The steps of a plan as lines for people, and as JSON."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from tsctl.apply.plan import (
-    ChangeSettings,
-    ChooseDefault,
-    Register,
-    RemoveRoute,
-    ScaleWorkers,
-    SetRoute,
-    Step,
-    Unregister,
-)
+from tsctl.apply.plan import PlannedStep, StepKind
 from tsctl.apply.state import VersionSpec
 from tsctl.setting_text import setting_name, setting_text, setting_unit
 
@@ -20,66 +11,65 @@ COLUMNS = ("", "MODEL", "VERSION", "CHANGE", "DETAILS")
 _STYLES = {"+": "green", "~": "yellow", "-": "red"}
 
 
-def row_of(step: Step) -> tuple[str, str, str, str, str]:
-    """Return a sign (`+` new, `~` changed, `-` gone), model, version, the change in a word, and its details."""
-    match step:
-        case Register(replaces=None):
-            return "+", step.model, step.version, "register", _new(step.spec)
-        case Register(replaces=VersionSpec() as before):
-            return "~", step.model, step.version, "replace", _replaced(before, step.spec)
-        case ChangeSettings():
-            return "~", step.model, step.version, "set", _settings(step.before, step.settings)
-        case ScaleWorkers():
-            return "~", step.model, step.version, "scale", _scaled(step.before, step.workers)
-        case ChooseDefault():
-            return "~", step.model, step.version, "default", f"instead of {step.before}"
-        case SetRoute():
-            return "~", step.model, _shares(step.route), "route", _rest(step.route)
-        case RemoveRoute():
-            return "~", step.model, step.version, "route", f"all requests, instead of {_shares(step.before)}"
-        case Unregister():
-            return "-", step.model, step.version, "unregister", step.spec.url
-    raise AssertionError(step)
+class StepTexts(NamedTuple):
+    """The texts about a step.
+
+    Attributes:
+        sign: `+` new, `~` changed, `-` gone.
+        change: a word.
+        done: the line after a step that is done.
+    """
+
+    sign: str
+    model: str
+    version: str
+    change: str
+    details: str
+    done: str
 
 
-def show(steps: Sequence[Step]) -> None:
-    """Print the steps as a table."""
+def texts_of(step: PlannedStep) -> StepTexts:
+    model, version, after, before = step.model, step.version, step.after, step.before
+    of = f"`{model}` {version}"
+    match step.kind:
+        case StepKind.REGISTER if before is None:
+            return StepTexts("+", model, version, "register", _new(after), f"Registered {of} from {after.url}")
+        case StepKind.REGISTER:
+            details = _replaced(before, after)
+            return StepTexts("~", model, version, "replace", details, f"Replaced {of} by {after.url}")
+        case StepKind.SETTINGS:
+            details = _settings(before, after)
+            return StepTexts("~", model, version, "set", details, f"Set {of}: {details}")
+        case StepKind.SCALE:
+            details = _scaled(before, after)
+            return StepTexts("~", model, version, "scale", details, f"Scaled {of}: {details}")
+        case StepKind.DEFAULT:
+            done = f"The default version of `{model}` is {version}"
+            return StepTexts("~", model, version, "default", f"instead of {before}", done)
+        case StepKind.ROUTE:
+            shares = _shares(after)
+            return StepTexts("~", model, shares, "route", _rest(after), f"Requests for `{model}` are routed: {shares}")
+        case StepKind.UNROUTE:
+            details, done = (
+                f"all requests, instead of {_shares(before)}",
+                f"`{model}` has no route: version {version} answers",
+            )
+            return StepTexts("~", model, version, "route", details, done)
+    return StepTexts("-", model, version, "unregister", before.url, f"Unregistered {of}")
+
+
+def show(steps: Sequence[PlannedStep]) -> None:
     from rich.text import Text
 
     from tsctl import render
 
-    rows = [row_of(step) for step in steps]
-    signed = [(Text(sign, style=_STYLES[sign]), *rest) for sign, *rest in rows]
-    render.table(COLUMNS, signed)
+    rows = [texts_of(step)[:-1] for step in steps]
+    render.table(COLUMNS, [(Text(sign, style=_STYLES[sign]), *rest) for sign, *rest in rows])
 
 
-def documents(steps: Sequence[Step]) -> list[dict[str, str]]:
-    """Return the steps for programs."""
+def documents(steps: Sequence[PlannedStep]) -> list[dict[str, str]]:
     names = ("model", "version", "change", "details")
-    return [dict(zip(names, row_of(step)[1:], strict=True)) for step in steps]
-
-
-def done_line(step: Step) -> str:
-    """Return the line after a step that is done."""
-    of = f"`{step.model}` {step.version}"
-    match step:
-        case Register(replaces=None):
-            return f"Registered {of} from {step.spec.url}"
-        case Register():
-            return f"Replaced {of} by {step.spec.url}"
-        case ChangeSettings():
-            return f"Set {of}: {_settings(step.before, step.settings)}"
-        case ScaleWorkers():
-            return f"Scaled {of}: {_scaled(step.before, step.workers)}"
-        case ChooseDefault():
-            return f"The default version of `{step.model}` is {step.version}"
-        case SetRoute():
-            return f"Requests for `{step.model}` are routed: {_shares(step.route)}"
-        case RemoveRoute():
-            return f"`{step.model}` has no route: version {step.version} answers"
-        case Unregister():
-            return f"Unregistered {of}"
-    raise AssertionError(step)
+    return [dict(zip(names, texts_of(step)[1:-1], strict=True)) for step in steps]
 
 
 def _shares(route: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ So a version that answers requests goes only when another answers them, and what
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from tsctl.apply.state import FAILED, ModelSpec, State, VersionSpec
@@ -18,90 +19,44 @@ from tsctl.daemon.tables import MODEL_SETTINGS
 _CHANGEABLE = {row.yaml for row in MODEL_SETTINGS if row.changes}
 
 
+class StepKind(Enum):
+    """The kinds of steps, in the order of a plan."""
+
+    REGISTER = "register"  # or, with a `before`, replace the registered version
+    SETTINGS = "set"  # while the version serves
+    SCALE = "scale"
+    UNROUTE = "unroute"  # the default version answers all requests without a version
+    DEFAULT = "default"
+    ROUTE = "route"  # the version with the largest weight becomes the default
+    UNREGISTER = "unregister"  # running requests finish
+
+
+_ORDER = list(StepKind)
+
+
 @dataclass(frozen=True, slots=True)
-class Register:
-    """Register a version, or replace the registered one by it.
+class PlannedStep:
+    """One change of a version, or of the version that answers.
 
     Attributes:
-        spec: of the version; its number of workers is set.
-        replaces: the version as it is registered; None for a new one.
+        after, before: what is to be, and what is; None for nothing. REGISTER, UNREGISTER: a VersionSpec. SETTINGS:
+            those that change, with the values that were asked for earlier. SCALE: the least and the largest number of
+            workers. DEFAULT: a version. ROUTE, UNROUTE: a route.
     """
 
+    kind: StepKind
     model: str
     version: str
-    spec: VersionSpec
-    replaces: VersionSpec | None = None
+    after: Any
+    before: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeSettings:
-    """Change settings while the version serves; `before` holds the values that were asked for earlier."""
-
-    model: str
-    version: str
-    settings: Mapping[str, Any]
-    before: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class ScaleWorkers:
-    """Change the least and the largest number of workers."""
-
-    model: str
-    version: str
-    workers: tuple[int, int]
-    before: tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class ChooseDefault:
-    """Make a version the one that answers requests without a version."""
-
-    model: str
-    version: str
-    before: str
-
-
-@dataclass(frozen=True, slots=True)
-class SetRoute:
-    """Share the requests without a version among versions; the one with the largest weight becomes the default."""
-
-    model: str
-    version: str
-    route: Mapping[str, Any]
-    before: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class RemoveRoute:
-    """Let the default version answer all requests without a version."""
-
-    model: str
-    version: str
-    before: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Unregister:
-    """Unregister a version; its running requests finish."""
-
-    model: str
-    version: str
-    spec: VersionSpec
-
-
-Step = Register | ChangeSettings | ScaleWorkers | RemoveRoute | ChooseDefault | SetRoute | Unregister
-_ORDER: tuple[type[Step], ...] = (
-    Register, ChangeSettings, ScaleWorkers, RemoveRoute, ChooseDefault, SetRoute, Unregister,
-)  # fmt: skip
-
-
-def plan(now: State, wanted: State) -> list[Step]:
+def plan(now: State, wanted: State) -> list[PlannedStep]:
     """Return the steps from the state of now to the wanted one; none if nothing differs.
 
     Models that `wanted` does not name are unregistered.
     """
-    steps: list[Step] = []
+    steps: list[PlannedStep] = []
     for name, model in wanted.items():
         steps += _model(name, now.get(name), model)
     for name, model in now.items():
@@ -109,18 +64,19 @@ def plan(now: State, wanted: State) -> list[Step]:
             # The default version goes last: the daemon keeps it while there are others.
             versions = sorted(model.versions, key=lambda version: version == model.default)
             if model.route:
-                steps.append(RemoveRoute(name, model.default, model.route))
-            steps += [Unregister(name, version, model.versions[version]) for version in versions]
-    return sorted(steps, key=lambda step: _ORDER.index(type(step)))  # stable: within a kind the order stays
+                steps.append(PlannedStep(StepKind.UNROUTE, name, model.default, None, model.route))
+            steps += [
+                PlannedStep(StepKind.UNREGISTER, name, version, None, model.versions[version]) for version in versions
+            ]
+    return sorted(steps, key=lambda step: _ORDER.index(step.kind))  # stable: within a kind the order stays
 
 
 def only(state: State, names: Container[str]) -> State:
-    """Return the state, restricted to the named models."""
     return {name: model for name, model in state.items() if name in names}
 
 
-def _model(name: str, now: ModelSpec | None, wanted: ModelSpec) -> list[Step]:
-    steps: list[Step] = []
+def _model(name: str, now: ModelSpec | None, wanted: ModelSpec) -> list[PlannedStep]:
+    steps: list[PlannedStep] = []
     registered = {} if now is None else now.versions
     # The first version of a model becomes its default: the one that is wanted comes first.
     for version in sorted(wanted.versions, key=lambda version: version != wanted.default):
@@ -128,26 +84,29 @@ def _model(name: str, now: ModelSpec | None, wanted: ModelSpec) -> list[Step]:
     default = wanted.default if now is None else now.default
     route = {} if now is None else now.route
     if wanted.route != route and wanted.route:
-        steps.append(SetRoute(name, wanted.default, wanted.route, route))
+        steps.append(PlannedStep(StepKind.ROUTE, name, wanted.default, wanted.route, route))
     elif default != wanted.default:
-        steps.append(ChooseDefault(name, wanted.default, default))  # removes the route, too
+        steps.append(
+            PlannedStep(StepKind.DEFAULT, name, wanted.default, wanted.default, default)
+        )  # removes the route, too
     elif wanted.route != route:
-        steps.append(RemoveRoute(name, wanted.default, route))
+        steps.append(PlannedStep(StepKind.UNROUTE, name, wanted.default, None, route))
     left = [version for version in registered if version not in wanted.versions]
-    return steps + [Unregister(name, version, registered[version]) for version in left]
+    return steps + [PlannedStep(StepKind.UNREGISTER, name, version, None, registered[version]) for version in left]
 
 
-def _version(name: str, version: str, now: VersionSpec | None, wanted: VersionSpec) -> list[Step]:
+def _version(name: str, version: str, now: VersionSpec | None, wanted: VersionSpec) -> list[PlannedStep]:
     if now is None:
-        return [Register(name, version, wanted)]
+        return [PlannedStep(StepKind.REGISTER, name, version, wanted)]
     changed = {key: value for key, value in wanted.settings.items() if now.settings.get(key) != value}
     if _is_loaded_anew(now, wanted, changed):
-        return [Register(name, version, wanted, now)]
-    steps: list[Step] = []
+        return [PlannedStep(StepKind.REGISTER, name, version, wanted, now)]
+    steps: list[PlannedStep] = []
     if changed:
-        steps.append(ChangeSettings(name, version, changed, {key: now.settings.get(key) for key in changed}))
+        before = {key: now.settings.get(key) for key in changed}
+        steps.append(PlannedStep(StepKind.SETTINGS, name, version, changed, before))
     if wanted.workers is not None and now.workers is not None and wanted.workers != now.workers:
-        steps.append(ScaleWorkers(name, version, wanted.workers, now.workers))
+        steps.append(PlannedStep(StepKind.SCALE, name, version, wanted.workers, now.workers))
     return steps
 
 

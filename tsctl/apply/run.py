@@ -4,30 +4,21 @@ The undoing is a plan, too: from the state that the failure has left to the stat
 unpacked archives of that state until the next change, so even an archive whose file is gone comes back.
 """
 
+import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tsctl.apply.difference import done_line
-from tsctl.apply.plan import (
-    ChangeSettings,
-    ChooseDefault,
-    Register,
-    RemoveRoute,
-    ScaleWorkers,
-    SetRoute,
-    Step,
-    Unregister,
-    only,
-    plan,
-)
+from tsctl.apply.difference import documents, show, texts_of
+from tsctl.apply.plan import PlannedStep, StepKind, only, plan
 from tsctl.apply.state import DaemonState, State, read_state
 from tsctl.client import DaemonClient, model_path
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.errors import CliError, Interrupted
 from tsctl.progress import warn, work
 from tsctl.setting_text import NO_NAMES
+from tsctl.streams import echo
 
 _CHANGE = "X-Tsctl-Change"  # of the daemon: requests with one token are one change for `tsctl rollback`
 _ROWS = {row.yaml: row for row in MODEL_SETTINGS if row.yaml}
@@ -47,6 +38,45 @@ class ChangingDaemon(NamedTuple):
         """
         return read_state(self.client.json("GET", "/tsctl/registrations"), self.store)
 
+    def carry_out(
+        self,
+        steps: Sequence[PlannedStep],
+        start: State,
+        *,
+        dry_run: bool,
+        as_json: bool,
+        same: str,
+        done: str,
+        note: str = "",
+    ) -> None:
+        """Print the steps of a plan, and execute them; with `as_json` print them alone.
+
+        Args:
+            start: as of `execute`.
+            same, done: the lines where there are no steps, and where all are done.
+            note: printed before; empty for none.
+
+        Raises:
+            CliError: as `execute`.
+            Interrupted: as `execute`.
+        """
+        from tsctl import render
+
+        if as_json:
+            document = {"applied": not dry_run, "changes": documents(steps)}
+            if not dry_run:
+                execute(self, steps, start, lambda line: None)
+            echo(json.dumps(document, indent=2))
+            return
+        if note:
+            render.note(note)
+        if steps:
+            show(steps)
+            if dry_run:
+                return
+            execute(self, steps, start, lambda line: echo(line, err=True))
+        echo(done if steps else same)
+
 
 def daemon_at(socket: Path | None) -> ChangingDaemon:
     """Return the daemon behind a control socket; what is executed with it is one change.
@@ -59,7 +89,7 @@ def daemon_at(socket: Path | None) -> ChangingDaemon:
     return ChangingDaemon(client, None if store is None else Path(store))
 
 
-def execute(daemon: ChangingDaemon, steps: Sequence[Step], start: State, tell: Callable[[str], None]) -> None:
+def execute(daemon: ChangingDaemon, steps: Sequence[PlannedStep], start: State, tell: Callable[[str], None]) -> None:
     """Execute the steps; undo them if one fails.
 
     Args:
@@ -80,7 +110,7 @@ def execute(daemon: ChangingDaemon, steps: Sequence[Step], start: State, tell: C
             hint = _undo(daemon, {step.model for step in steps}, start, tell)
             message = f"`{step.model}` {step.version}: {error.message}"
             raise CliError(message, hint, error.details, error.kind) from None
-        tell(done_line(step))
+        tell(texts_of(step).done)
 
 
 def _undo(daemon: ChangingDaemon, names: set[str], start: State, tell: Callable[[str], None]) -> str:
@@ -89,33 +119,29 @@ def _undo(daemon: ChangingDaemon, names: set[str], start: State, tell: Callable[
         steps = plan(only(daemon.state().models, names), only(start, names))
         for step in steps:
             _execute(daemon.client, step)
-            tell(f"Undone: {done_line(step)}")
+            tell(f"Undone: {texts_of(step).done}")
     except CliError as error:
         return f"undoing failed, too: {error.message}; `tsctl ls` shows the models"
     return "the changes before it are undone" if steps else "nothing was changed"
 
 
-def _execute(client: DaemonClient, step: Step) -> None:
+def _execute(client: DaemonClient, step: PlannedStep) -> None:
     named = f"/models/{model_path(f'{step.model}/{step.version}')}"
-    match step:
-        case Register():
+    match step.kind:
+        case StepKind.REGISTER:
             _register(client, step, named)
-        case ChangeSettings(settings=settings):
-            client.json("PATCH", named, **_parameters(settings))
-        case ScaleWorkers(workers=workers):
-            _scale(client, step, named, workers)
-        case ChooseDefault():
+        case StepKind.SETTINGS:
+            client.json("PATCH", named, **_parameters(step.after))
+        case StepKind.SCALE:
+            _scale(client, step, named, step.after)
+        case StepKind.DEFAULT:
             client.json("PUT", f"{named}/set-default")
-        case SetRoute(route=route):
-            client.json("PUT", _route_path(step), **_route_parameters(route))
-        case RemoveRoute():
-            client.json("DELETE", _route_path(step))
-        case Unregister():
+        case StepKind.ROUTE:
+            client.json("PUT", f"/models/{model_path(step.model)}/route", **_route_parameters(step.after))
+        case StepKind.UNROUTE:
+            client.json("DELETE", f"/models/{model_path(step.model)}/route")
+        case StepKind.UNREGISTER:
             client.json("DELETE", named)
-
-
-def _route_path(step: Step) -> str:
-    return f"/models/{model_path(step.model)}/route"
 
 
 def _route_parameters(route: Mapping[str, Any]) -> dict[str, str]:
@@ -124,8 +150,8 @@ def _route_parameters(route: Mapping[str, Any]) -> dict[str, str]:
     return {"weights": shares} | {name: str(value).lower() for name, value in rest.items()}
 
 
-def _register(client: DaemonClient, step: Register, named: str) -> None:
-    spec, replaces = step.spec, step.replaces
+def _register(client: DaemonClient, step: PlannedStep, named: str) -> None:
+    spec, replaces = step.after, step.before
     workers = spec.workers or (replaces.workers if replaces is not None else None)
     document = work(
         client,
@@ -151,7 +177,7 @@ def _register(client: DaemonClient, step: Register, named: str) -> None:
         _scale(client, step, named, workers)
 
 
-def _scale(client: DaemonClient, step: Step, named: str, workers: tuple[int, int]) -> None:
+def _scale(client: DaemonClient, step: PlannedStep, named: str, workers: tuple[int, int]) -> None:
     work(
         client,
         "PUT",

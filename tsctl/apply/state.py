@@ -73,6 +73,15 @@ class DaemonState:
     changed: Mapping[str, float]
     routes: bool = False
 
+    def check_lasting(self, name: str) -> None:
+        """Check that a model is not served by a program, which alone decides about it.
+
+        Raises:
+            CliError: the model is.
+        """
+        if name in self.ephemeral:
+            raise CliError(f"`{name}` is served by a program, such as `tsctl serve`", "end that program first")
+
 
 def read_state(document: Mapping[str, Any], store: Path | None) -> DaemonState:
     """Read the daemon's document of its registrations.

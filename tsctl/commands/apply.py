@@ -1,6 +1,5 @@
 """`tsctl apply`."""
 
-import json
 import sys
 from pathlib import Path
 
@@ -8,7 +7,6 @@ import click
 
 from tsctl.errors import CliError
 from tsctl.options import json_option
-from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 
@@ -44,10 +42,9 @@ def command(socket: Path | None, file: Path, dry_run: bool, keep_others: bool, a
     versions that are left over go last: a model that serves is never without a version. If a change
     fails, those before it are undone. `tsctl rollback MODEL` returns to the state before.
     """
-    from tsctl.apply.difference import documents, show
     from tsctl.apply.file import parse, read_file
     from tsctl.apply.plan import only, plan
-    from tsctl.apply.run import daemon_at, execute
+    from tsctl.apply.run import daemon_at
 
     daemon = daemon_at(socket)
     if str(file) == "-":
@@ -56,25 +53,12 @@ def command(socket: Path | None, file: Path, dry_run: bool, keep_others: bool, a
         wanted = read_file(file, daemon.store)
     state = daemon.state()
     for name in wanted:
-        if name in state.ephemeral:
-            raise CliError(f"`{name}` is served by a program, such as `tsctl serve`", "end that program first")
+        state.check_lasting(name)
         if wanted[name].route and not state.routes:
             raise CliError(
                 f"`{name}` has a `route`, which this daemon does not know", "name the `default` version instead"
             )
     now = only(state.models, wanted) if keep_others else state.models
     steps = plan(now, wanted)
-    if as_json:
-        document = {"applied": not dry_run, "changes": documents(steps)}
-        if not dry_run:
-            execute(daemon, steps, now, lambda line: None)
-        echo(json.dumps(document, indent=2))
-        return
-    if not steps:
-        echo(f"No change: the models are as `{file}` says")
-        return
-    show(steps)
-    if dry_run:
-        return
-    execute(daemon, steps, now, lambda line: echo(line, err=True))
-    echo(f"Applied {len(steps)} change{'' if len(steps) == 1 else 's'}")
+    same, done = f"No change: the models are as `{file}` says", f"Applied {len(steps)} change{'s'[len(steps) == 1 :]}"
+    daemon.carry_out(steps, now, dry_run=dry_run, as_json=as_json, same=same, done=done)

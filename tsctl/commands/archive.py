@@ -123,7 +123,6 @@ def _packable(text: str) -> ServeTarget:
 
 
 def _inferred(target: ServeTarget) -> dict[str, Any]:
-    """Return the values of `Packing` that follow from a target."""
     assert target.path is not None
     folder = target.path.parent
 

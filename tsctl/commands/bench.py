@@ -1,13 +1,12 @@
 """`tsctl bench`."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tsctl.client import DaemonClient, content_type_of, model_path
+from tsctl.client import DaemonClient, content_of, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.generator import BUSY, MOST_CONNECTIONS, call_way_to, failure_texts, generator, way_to
 from tsctl.options import json_option, model_argument
@@ -103,7 +102,7 @@ def command(
         raise click.UsageError("`--clients` and `--rate` are two kinds of load: use one of them")
     if binary and protocol != "v2":
         raise click.UsageError("`--binary` belongs to `--protocol v2`; gRPC is binary anyway")
-    body = _read(file)
+    body = content_of(file)
     client = DaemonClient(socket)
     before = _batching(client, model)
     if protocol == "grpc":
@@ -143,13 +142,6 @@ def command(
         echo(note, before=f"{click.style('note:', fg='yellow')} ", err=True)
     if not found["latency"]["max"]:
         raise CliError(f"no request was answered with {'OK' if protocol == 'grpc' else 'status 2xx'}")
-
-
-def _read(file: Path) -> bytes:
-    try:
-        return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-    except OSError as error:
-        raise CliError(f"cannot read `{file}`: {error.strerror}") from None
 
 
 def _tensors(client: DaemonClient, model: str, content: bytes) -> RequestInTensors:
@@ -220,7 +212,6 @@ def _run(order: dict[str, Any], body: bytes, model: str) -> dict[str, Any]:
 
 
 def notes(found: dict[str, Any]) -> list[str]:
-    """Return the warnings that belong to the figures."""
     said = []
     used, waited = found["generatorCpu"], found["generatorWaited"]
     if used + waited >= BUSY:

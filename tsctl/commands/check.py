@@ -1,9 +1,7 @@
 """`tsctl check`."""
 
 import json
-import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +12,11 @@ from tsctl.daemon.targets import FALLBACK_BATCH_SIZE, ServeTarget
 from tsctl.errors import CliError
 from tsctl.extension import extensions
 from tsctl.options import content_type_option, json_option, sample_argument
-from tsctl.render import LiveProgress, batching_text, bytes_text, live
+from tsctl.render import batching_text, bytes_text, live
 from tsctl.serving.requests import checked_target
 from tsctl.serving.showing import takes_text, tensors_text
 from tsctl.streams import echo
-from tsctl.terminal.relay import relayed
+from tsctl.terminal.relay import events_of
 from tsctl.terminal.verb import Verb
 
 CHECK = (sys.executable, "-P", "-m", "tsctl.daemon.tools.check")
@@ -57,7 +55,7 @@ def command(
     loaded: dict[str, Any] = {}
     answer: dict[str, Any] | None = None
     with live() as progress:
-        for event in _events(given, progress):
+        for event in events_of([*CHECK, *given], progress, "the check failed: its process"):
             match event["stage"]:
                 case "unpacking":
                     done, total = bytes_text(event["done"]), bytes_text(event["total"])
@@ -100,18 +98,7 @@ def _show_answer(answer: dict[str, Any], *, as_json: bool) -> None:
         raise CliError(f"the handler returned status {answer['status']}")
 
 
-def _events(arguments: list[str], progress: LiveProgress) -> Iterator[dict[str, Any]]:
-    """Run the check as a process of its own and yield its events; the worker's output goes to stderr immediately."""
-    with relayed([*CHECK, *arguments], progress, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            yield json.loads(line)
-    if process.returncode not in (0, 1):
-        raise CliError(f"the check failed: its process ended with exit code {process.returncode}")
-
-
 def _shown(text: str, target: ServeTarget, loaded: dict[str, Any]) -> str:
-    """Return the lines about a loaded model."""
     files = ", ".join(filter(None, (loaded["modelFile"], loaded["serializedFile"]))) or "none named"
     size = f", {bytes_text(target.path.stat().st_size)}" if target.path is not None and target.path.is_file() else ""
     takes = takes_text(loaded["declared"]) or tensors_text(loaded["tensors"])

@@ -38,7 +38,6 @@ def command(socket: Path | None, model: str, as_json: bool) -> None:
 
 
 def show(document: dict[str, Any]) -> None:
-    """Print one version as text."""
     from tsctl import render
 
     ours = document["tsctl"]
@@ -197,7 +196,6 @@ def _routed(ours: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def route_text(route: dict[str, Any]) -> str:
-    """Return a route in a line."""
     parts = [" ".join(f"{version}={weight:g}" for version, weight in route["weights"].items())]
     sticky = route.get("sticky", "")
     if sticky:

@@ -13,7 +13,7 @@ import click
 from tsctl.client import DaemonClient
 from tsctl.daemon import paths
 from tsctl.errors import CliError, NoDaemon, hint
-from tsctl.options import optional_model_argument
+from tsctl.options import optional_model_argument, own_state_dir
 from tsctl.streams import echo
 from tsctl.terminal.since import Since
 from tsctl.terminal.verb import Verb
@@ -69,7 +69,7 @@ def command(
             try:
                 found = iter(DaemonClient(socket).json("GET", "/tsctl/events", **asked, limit=lines)["events"])
             except NoDaemon as error:
-                left = kept(_state_dir(state_dir), asked, lines)
+                left = kept(state_dir or own_state_dir(), asked, lines)
                 if not left:
                     raise
                 hint(f"{error.message}; these are the last events of the one before")
@@ -163,10 +163,3 @@ def kept(state_dir: Path, asked: dict[str, Any], limit: int) -> list[dict[str, A
                     ):
                         found.append(event)
     return found[max(0, len(found) - limit) :]
-
-
-def _state_dir(given: Path | None) -> Path:
-    try:
-        return given or paths.default_state_dir()
-    except paths.PathError as error:
-        raise CliError(str(error), "name the directory with `--state-dir`") from None

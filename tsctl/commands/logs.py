@@ -12,7 +12,7 @@ from tsctl.daemon import paths
 from tsctl.errors import CliError
 from tsctl.logs.merging import Followed, documents, follow, merged
 from tsctl.logs.sources import Line, LogSource, model_source, model_sources
-from tsctl.options import optional_model_argument
+from tsctl.options import optional_model_argument, own_state_dir
 from tsctl.streams import echo
 from tsctl.terminal.since import Since
 from tsctl.terminal.verb import Verb
@@ -95,10 +95,7 @@ def _state_dir(client: DaemonClient) -> Path:
     """Return the running daemon's state directory, or the default without a daemon."""
     with contextlib.suppress(CliError):
         return Path(client.json("GET", "/tsctl/status")["stateDir"])
-    try:
-        return paths.default_state_dir()
-    except paths.PathError as error:
-        raise CliError(str(error), "name the directory with `--state-dir`") from None
+    return own_state_dir()
 
 
 def _model_source(client: DaemonClient, state_dir: Path, model: str) -> LogSource:

@@ -11,9 +11,8 @@ from typing import Any
 
 import click
 
-from tsctl.client import DaemonClient, checked, content_type_of, model_path
+from tsctl.client import DaemonClient, content_of, content_type_of, model_path, refuse
 from tsctl.daemon.setting_values import size_text
-from tsctl.errors import CliError
 from tsctl.options import model_argument
 from tsctl.streams import echo, write
 from tsctl.terminal.verb import Verb
@@ -66,7 +65,7 @@ def command(
     with DaemonClient(socket).stream("POST", f"/predictions/{model_path(model)}", body, headers) as answer:
         status, kind, pieces = answer
         if status >= 400:
-            _fail(status, b"".join(pieces))
+            refuse(status, b"".join(pieces), "the model answered")
         if as_json:
             answer_body = b"".join(pieces)
             told = {"model": model, "status": status, "contentType": kind, "seconds": time.monotonic() - started}
@@ -114,11 +113,7 @@ def _input(file: Path | None, data: str | None, document: str | None) -> tuple[b
             ) from None
         return document.encode("utf-8", "surrogateescape"), "application/json"
     assert file is not None
-    try:
-        body = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-    except OSError as error:
-        raise CliError(f"cannot read `{file}`: {error.strerror}") from None
-    return body, content_type_of(file)
+    return content_of(file), content_type_of(file)
 
 
 def _readable(kind: str, body: bytes) -> dict[str, Any]:
@@ -143,13 +138,3 @@ def _print(kind: str, pieces: Iterator[bytes]) -> None:
         )
         return
     write(chain((first,), pieces))
-
-
-def _fail(status: int, body: bytes) -> None:
-    try:
-        document = json.loads(body)
-    except ValueError:
-        document = None
-    if not isinstance(document, dict) or "message" not in document:  # the handler set the status and the body
-        document = {"message": f"the model answered with status {status}\n{body.decode('utf-8', 'replace')}"}
-    checked(status, document)

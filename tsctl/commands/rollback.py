@@ -1,6 +1,5 @@
 """`tsctl rollback`."""
 
-import json
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,6 @@ import click
 from tsctl.apply.state import ModelSpec, VersionSpec
 from tsctl.errors import CliError
 from tsctl.options import json_option, model_argument
-from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 if TYPE_CHECKING:
@@ -48,18 +46,16 @@ def command(socket: Path | None, model: str, dry_run: bool, as_json: bool) -> No
     Files that are served where they are, such as handler.py, are not kept: an edited one stays as it is.
     As with `tsctl apply`, a model that serves is never without a version.
     """
-    from tsctl.apply.difference import documents, show
     from tsctl.apply.plan import plan
-    from tsctl.apply.run import daemon_at, execute
-    from tsctl.render import duration_text, note
+    from tsctl.apply.run import daemon_at
+    from tsctl.render import duration_text
 
     if "/" in model:
         name = model.partition("/")[0]
         raise click.BadParameter(f"a rollback is of all versions: write `{name}`", param_hint="MODEL")
     daemon = daemon_at(socket)
     state = daemon.state()
-    if model in state.ephemeral:
-        raise CliError(f"`{model}` is served by a program, such as `tsctl serve`", "end that program first")
+    state.check_lasting(model)
     in_place = _served_in_place(state, model)
     if model not in state.earlier and in_place:
         raise CliError(
@@ -75,23 +71,15 @@ def command(socket: Path | None, model: str, dry_run: bool, as_json: bool) -> No
         )
     now = {model: state.models[model]} if model in state.models else {}
     steps = plan(now, {model: restored(state.earlier[model], now.get(model))})
-    if as_json:
-        document = {"applied": not dry_run, "changes": documents(steps)}
-        if not dry_run:
-            execute(daemon, steps, now, lambda line: None)
-        echo(json.dumps(document, indent=2))
-        return
-    if in_place:
-        note(f"`{in_place[0]}` is served where it is: versions and settings come back, not what was in the file before")
     ago = duration_text(max(0.0, time.time() - state.changed[model]))
-    if not steps:
-        echo(f"No change: `{model}` is as it was before the change {ago} ago")
-        return
-    show(steps)
-    if dry_run:
-        return
-    execute(daemon, steps, now, lambda line: echo(line, err=True))
-    echo(f"Rolled `{model}` back to its state before the change {ago} ago")
+    same = f"No change: `{model}` is as it was before the change {ago} ago"
+    done = f"Rolled `{model}` back to its state before the change {ago} ago"
+    note = ""
+    if in_place:
+        note = (
+            f"`{in_place[0]}` is served where it is: versions and settings come back, not what was in the file before"
+        )
+    daemon.carry_out(steps, now, dry_run=dry_run, as_json=as_json, same=same, done=done, note=note)
 
 
 def _served_in_place(state: "DaemonState", model: str) -> list[str]:

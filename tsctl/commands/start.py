@@ -7,10 +7,8 @@ from typing import Any
 import click
 
 from tsctl.client import DaemonClient
-from tsctl.daemon import paths
-from tsctl.errors import CliError
 from tsctl.launch import await_models, run, start
-from tsctl.options import daemon_arguments, setting_options
+from tsctl.options import daemon_arguments, own_state_dir, setting_options
 from tsctl.streams import echo
 from tsctl.torchserve import TorchServeCommand, take_torchserve_flags, torchserve_options
 
@@ -31,10 +29,7 @@ def command(socket: Path | None, /, **given: Any) -> None:
     if take_torchserve_flags(given):
         run(daemon_arguments(socket, given))
     chosen = given.get("state_dir") or os.environ.get("TSCTL_STATE_DIR")
-    try:
-        state_dir = Path(chosen).expanduser().absolute() if chosen else paths.default_state_dir()
-    except paths.PathError as error:
-        raise CliError(str(error), "name a directory with `--state-dir`") from None
+    state_dir = Path(chosen).expanduser().absolute() if chosen else own_state_dir()
     status = start(daemon_arguments(socket, given), state_dir)
     waiting = await_models(DaemonClient(Path(status["socket"])), time.sleep)
     for note in status.get("notes", ()):

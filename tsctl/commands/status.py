@@ -50,12 +50,10 @@ def command(socket: Path | None, as_json: bool) -> None:
 
 
 def _in_trouble(models: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the versions in trouble, each with the reasons."""
     return [f"{each['name']}/{each['version']} ({', '.join(found)})" for each in models if (found := troubles_of(each))]
 
 
 def gpu_rows(gpus: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Return a row for each GPU that the daemon uses, with its number."""
     from tsctl.render import bytes_text
 
     return [

@@ -62,8 +62,6 @@ ANSWERING = ("server-timing", "x-request-id", "retry-after")
 
 
 class Allowed(NamedTuple):
-    """A request to the daemon."""
-
     method: str
     target: str
 

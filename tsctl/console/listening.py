@@ -32,7 +32,6 @@ class Listening(NamedTuple):
     token: str
 
     def url(self, port: int) -> str:
-        """Return the page's URL at this port."""
         host = f"[{self.address}]" if ":" in self.address else self.address
         return f"http{'s' * (self.tls is not None)}://{host}:{port}"
 

@@ -127,8 +127,6 @@ class PageServer(ThreadingHTTPServer):
 
 
 class PageHandler(BaseHTTPRequestHandler):
-    """The requests of one connection."""
-
     protocol_version = "HTTP/1.1"
     timeout = PATIENCE
     server: PageServer

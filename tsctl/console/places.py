@@ -60,8 +60,6 @@ def leaves(places: Iterable[HeldConnection]) -> HeldConnection | None:
 
 
 class HeldConnections:
-    """The places of a listener."""
-
     def __init__(self, most: int) -> None:
         self._most = most
         self._held: dict[socket.socket, HeldConnection] = {}
@@ -116,11 +114,9 @@ class TimedReading(io.RawIOBase):
         self._until = clock() + patience
 
     def within(self, seconds: float) -> None:
-        """Set the deadline."""
         self._until = self._clock() + seconds
 
     def readable(self) -> bool:
-        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:

@@ -15,8 +15,6 @@ _PROGRAM = "torchserve"
 
 
 class Program(Enum):
-    """The kinds of programs."""
-
     SERVE = auto()  # the server, configured by what the container holds
     TORCHSERVE = auto()  # the program `torchserve`
     OTHER = auto()

@@ -26,8 +26,9 @@ from tsctl.container.placement import grpc_installed, place
 from tsctl.daemon import paths
 from tsctl.daemon.core.errors import StartError
 from tsctl.errors import CliError
-from tsctl.launch import DAEMON, start
+from tsctl.launch import start
 from tsctl.options import daemon_arguments, setting_options
+from tsctl.starting import DAEMON
 from tsctl.streams import echo
 from tsctl.torchserve import TorchServeCommand, take_torchserve_flags, torchserve_options
 

@@ -314,10 +314,8 @@ CHECKS: dict[str, Callable[[DoctorFacts], Verdict]] = {
 
 
 def examine(facts: DoctorFacts) -> dict[str, Verdict]:
-    """Return the answer of each check by its name."""
     return {name: check(facts) for name, check in CHECKS.items()}
 
 
 def breaks_serving(verdicts: dict[str, Verdict]) -> bool:
-    """Return whether something would break serving."""
     return any(each.state == PROBLEM for each in verdicts.values())

@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 
 class Space(NamedTuple):
-    """The room of a file system."""
-
     place: str
     total: int
     free: int
@@ -110,8 +108,6 @@ class GpuFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFacts:
-    """Memory of the machine, and of the tightest cgroup."""
-
     total: int
     available: int
     limit: int | None
@@ -190,8 +186,6 @@ class InstalledService(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorFacts:
-    """All facts."""
-
     user: int
     installation: Installation
     daemon: RunningDaemon

@@ -49,7 +49,6 @@ class Machine:
         self._tries = tries or try_gpus
 
     def processors(self) -> Processors:
-        """Return cores and instructions."""
         names = _fields(self._text("proc/cpuinfo"))
         quotas = [quota_of(" ".join(found)) for found in self._in_groups("cpu", _CPU_QUOTA)]
         return Processors(
@@ -114,7 +113,6 @@ class Machine:
         return space_of(folder, "/dev/shm") if os.access(folder, os.W_OK | os.X_OK) else None
 
     def limits(self) -> ProcessLimits:
-        """Return the limits of files and processes."""
         pids = [int(text) for (text,) in self._in_groups("pids", (("pids.max",),)) if text.isdigit()]
         return ProcessLimits(
             files=_limit(resource.RLIMIT_NOFILE),
@@ -123,7 +121,6 @@ class Machine:
         )
 
     def clocks(self) -> Clocks:
-        """Return two readings of each clock."""
         wall, steady = time.time(), time.monotonic()
         booted = re.search(r"^btime (\d+)$", self._text("proc/stat"), re.MULTILINE)
         source = self._text("sys/devices/system/clocksource/clocksource0/current_clocksource").strip()

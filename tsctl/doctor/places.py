@@ -25,7 +25,6 @@ _START = re.compile(r"^ExecStart=(.*)$", re.MULTILINE)
 
 
 def services(environment: Mapping[str, str]) -> Iterator[InstalledService]:
-    """Yield the services of the system and of this user."""
     for of_user in (False, True):
         try:
             folder = unit_folder(environment, of_user=of_user)

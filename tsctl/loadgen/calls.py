@@ -48,7 +48,6 @@ class CallLoop:
 
     @property
     def seconds(self) -> float:
-        """Seconds during which calls were sent."""
         return (self.tally.closed_at or time.monotonic()) - self.began
 
     async def ask_once(self) -> FirstResponse:

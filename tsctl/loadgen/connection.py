@@ -130,8 +130,6 @@ class FirstResponse:
 
 
 class _Once:
-    """The client of one connection, for one request."""
-
     def __init__(self, answer: "asyncio.Future[int]") -> None:
         self._answer = answer
 

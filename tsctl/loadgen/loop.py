@@ -36,7 +36,6 @@ class Loop(ABC):
 
     @property
     def seconds(self) -> float:
-        """Seconds during which requests were sent."""
         return (self.tally.closed_at or time.monotonic()) - self.began
 
     async def run(self, broken_off: asyncio.Event) -> None:

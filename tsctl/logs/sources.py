@@ -61,7 +61,6 @@ def model_source(state_dir: Path, name: str, version: str) -> LogSource:
 
 
 def model_sources(state_dir: Path) -> list[LogSource]:
-    """Return the logs of all models that have one."""
     found = sorted(paths.logs_dir(state_dir).glob("*@*.log"))
     return [LogSource(path, "model", *named.groups()) for path in found if (named := _MODEL_LOG.fullmatch(path.name))]
 

@@ -74,7 +74,6 @@ def remove_units(files: Sequence[Path]) -> None:
 
 
 def is_ours(file: Path) -> bool:
-    """Return whether this program wrote a unit."""
     with contextlib.suppress(OSError):
         return file.read_text(encoding="utf-8", errors="replace").startswith(MARK)
     return False

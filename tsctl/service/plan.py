@@ -116,7 +116,6 @@ class ServicePlan:
 
     @property
     def unit(self) -> str:
-        """The file name of the service unit."""
         return f"{self.name}.service"
 
     @property

@@ -113,7 +113,6 @@ DeviceAllow=char-kfd rw
 
 
 def service_text(plan: ServicePlan) -> str:
-    """Return the unit's text."""
     parts = [
         f"""\
 {MARK}, which replaces this file, and removes it with --remove.

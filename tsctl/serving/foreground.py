@@ -2,25 +2,24 @@
 
 import secrets
 import shutil
-import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 from tsctl.client import DaemonClient
 from tsctl.daemon.targets import ServeTarget
 from tsctl.options import address_of
 from tsctl.render import live
 from tsctl.serving import screen, watching
-from tsctl.serving.place import OwnDaemon, check_joinable, running_daemon
+from tsctl.serving.place import check_joinable, own_daemon, running_daemon
 from tsctl.serving.requests import read_targets
 from tsctl.serving.session import Session
 from tsctl.serving.showing import shown
 from tsctl.streams import echo
+from tsctl.terminal.relay import raised_by_signals
 
 
 def serve(
@@ -48,7 +47,11 @@ def serve(
     for target in targets if watch else ():
         watching.check_access(target)
     client = DaemonClient(socket)
-    with _ended_by_signals(), _temporary() as samples, _daemon(client, host, port, targets) as (status, joined):
+    with (
+        raised_by_signals(lambda _: KeyboardInterrupt()),
+        _temporary() as samples,
+        _daemon(client, host, port, targets) as (status, joined),
+    ):
         session = Session(client, status, secrets.token_hex(16), options, directory, watch=watch)
         try:
             for text, target in zip(texts, targets, strict=True):
@@ -84,11 +87,12 @@ def _daemon(
         return
     with live() as progress:
         progress.show("starting the daemon")
-        own = OwnDaemon(client, address_of(host, port), targets)
+        own = own_daemon(client, address_of(host, port), targets)
     try:
         yield own.status, False
     finally:
-        own.close()
+        with suppress(KeyboardInterrupt):  # a second Ctrl-C has killed it
+            own.stop()
 
 
 @contextmanager
@@ -99,18 +103,3 @@ def _temporary() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Treat the end of the terminal, and a polite kill, as Ctrl-C within the block."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

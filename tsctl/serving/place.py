@@ -4,13 +4,7 @@ Our own has a private state directory, so that it restores no models and leaves 
 however this one ends: the daemon holds the reading end of a pipe.
 """
 
-import contextlib
-import fcntl
 import os
-import shutil
-import stat
-import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,12 +14,8 @@ from tsctl.client import DaemonClient
 from tsctl.daemon import paths
 from tsctl.daemon.targets import ServeTarget
 from tsctl.errors import CliError, NoDaemon
-from tsctl.launch import start, stop
-
-GRACE = 5.0  # seconds that running requests have after Ctrl-C
-STARTING = 60.0  # seconds in which a daemon takes the lock of its new state directory
-PREFIX = "tsctl-serve-"  # of a state directory
-STOP_MARGIN = 10.0  # seconds beyond, for workers that must be killed
+from tsctl.launch import told
+from tsctl.private_daemon import PrivateDaemon
 
 
 def running_daemon(client: DaemonClient) -> dict[str, Any] | None:
@@ -47,7 +37,6 @@ def running_daemon(client: DaemonClient) -> dict[str, Any] | None:
 
 
 def foreign_daemon(socket: Path, owner: int | None) -> CliError:
-    """Return the error for a socket that belongs to another user."""
     whose = "another user" if owner is None else f"user {owner}"
     remedy = "name a socket of your own: `tsctl --socket ~/tsctl.sock serve …`"
     if os.environ.get("XDG_RUNTIME_DIR") and not os.environ.get("TSCTL_SOCKET"):
@@ -83,7 +72,7 @@ def check_joinable(status: Mapping[str, Any], prefix: str, host: str | None, por
             )
 
 
-def own_arguments(state_dir: Path, socket: Path, address: str | None, targets: Sequence[ServeTarget]) -> list[str]:
+def own_arguments(address: str | None, targets: Sequence[ServeTarget]) -> list[str]:
     """Return the arguments of a daemon of our own.
 
     Args:
@@ -93,7 +82,7 @@ def own_arguments(state_dir: Path, socket: Path, address: str | None, targets: S
     """
     import re
 
-    arguments = [f"--state-dir={state_dir}", f"--socket={socket}", f"--grace={GRACE:g}", "--models="]
+    arguments = ["--models="]
     if address is not None:
         arguments.append(f"--inference-address={address}")
     # A pattern holds no comma: commas separate patterns.
@@ -103,77 +92,17 @@ def own_arguments(state_dir: Path, socket: Path, address: str | None, targets: S
     return arguments
 
 
-def remove_leftovers(folder: Path, now: float) -> None:
-    """Remove the state directories of commands that were killed: those of this user whose daemon has ended.
+def own_daemon(client: DaemonClient, address: str | None, targets: Sequence[ServeTarget]) -> PrivateDaemon:
+    """Start a daemon of our own, and wait until it listens.
 
-    Args:
-        now: seconds since the epoch.
+    Raises:
+        CliError: the daemon cannot start, such as because the port is in use.
     """
-    for directory in folder.glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):
-            status = directory.lstat()
-            settled = now - status.st_mtime > STARTING and stat.S_ISDIR(status.st_mode)
-            if settled and status.st_uid == os.getuid() and not _locked(directory / "lock"):
-                shutil.rmtree(directory, ignore_errors=True)
-
-
-def _locked(file: Path) -> bool:
     try:
-        with file.open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except FileNotFoundError:  # a daemon that ends removes the file
-        return False
-    except BlockingIOError:
-        return True
-    return False
-
-
-class OwnDaemon:
-    """A daemon that this process has started.
-
-    Attributes:
-        status: its status document, as it began to listen.
-    """
-
-    def __init__(self, client: DaemonClient, address: str | None, targets: Sequence[ServeTarget]) -> None:
-        """Start the daemon, and wait until it listens.
-
-        Raises:
-            CliError: the daemon cannot start, such as because the port is in use.
-        """
-        self._client = client
-        remove_leftovers(Path(tempfile.gettempdir()), time.time())
-        self._state_dir = Path(tempfile.mkdtemp(prefix=PREFIX))  # 0700
-        # The daemon reads to the end of this pipe, which comes when this process ends, even by SIGKILL.
-        reading, self._alive = os.pipe()
-        try:
-            arguments = own_arguments(self._state_dir, client.path, address, targets)
-            self.status = start([*arguments, f"--parent-fd={reading}"], self._state_dir, (reading,))
-        except CliError as error:
-            self._remove()
-            raise mended(error, address) from None
-        except BaseException:
-            self._remove()
-            raise
-        finally:
-            os.close(reading)
-
-    def close(self) -> None:
-        """Stop the daemon gracefully, wait for its end, and remove its files; Ctrl-C meanwhile kills it."""
-        pid = self.status["pid"]
-        with contextlib.suppress(CliError):
-            pid = self._client.json("GET", "/tsctl/status")["pid"]  # an upgrade has changed it
-        try:
-            stop(pid, GRACE + STOP_MARGIN, lambda: None)
-        except (KeyboardInterrupt, CliError):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, 9)
-        finally:
-            self._remove()
-
-    def _remove(self) -> None:
-        os.close(self._alive)
-        shutil.rmtree(self._state_dir, ignore_errors=True)
+        with told():
+            return PrivateDaemon(own_arguments(address, targets), client.path)
+    except CliError as error:
+        raise mended(error, address) from None
 
 
 def mended(error: CliError, address: str | None) -> CliError:
@@ -185,5 +114,4 @@ def mended(error: CliError, address: str | None) -> CliError:
 
 
 def model_log(status: Mapping[str, Any], name: str, version: str) -> Path:
-    """Return the path of a model's log."""
     return paths.model_log(Path(status["stateDir"]), name, version)

@@ -44,13 +44,11 @@ def model_lines(model: Shown) -> list[str]:
 
 
 def watch_line(names: Sequence[str]) -> str:
-    """Return the line about the watched files."""
     shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
     return f"watching {shown}: what you save is served"
 
 
 def stop_line(joined: bool) -> str:
-    """Return the line about Ctrl-C."""
     return "Ctrl-C unregisters it; the daemon goes on" if joined else "Ctrl-C stops it"
 
 

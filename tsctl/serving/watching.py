@@ -55,7 +55,6 @@ def watched_files(target: ServeTarget) -> list[Path]:
 
 
 def stamps_of(files: Sequence[Path]) -> Stamps:
-    """Return the files' stamps now."""
     return {file: _stamp(file) for file in files}
 
 

@@ -184,5 +184,4 @@ def all_examples() -> dict[str, tuple[Example, ...]]:
 
 
 def examples_of(verb: str) -> tuple[Example, ...]:
-    """Return the examples of a verb."""
     return EXAMPLES.get(verb) or all_examples().get(verb, ())

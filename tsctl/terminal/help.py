@@ -51,8 +51,6 @@ class HelpFormatter(click.HelpFormatter):
 
 
 class HelpContext(click.Context):
-    """A context whose help has this layout."""
-
     formatter_class = HelpFormatter
 
     @property

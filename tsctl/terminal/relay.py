@@ -1,14 +1,16 @@
 """Run a process of our own beside a live line: the process's stderr appears above the line, not within it."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
+from tsctl.errors import CliError
 from tsctl.render import LiveProgress
 
 PATIENCE = 10.0  # seconds for the process to clean up after Ctrl-C: a worker within a request is killed after 5 s
@@ -31,7 +33,7 @@ def relayed(command: Sequence[str], progress: LiveProgress, **options: Any) -> I
     reader = threading.Thread(target=_relay, args=(process.stderr, progress, quiet), daemon=True)
     reader.start()
     try:
-        with _ending_by_signals():
+        with raised_by_signals(lambda number: SystemExit(128 + number)):
             yield process
             process.wait()
             reader.join(DRAIN)
@@ -46,12 +48,36 @@ def relayed(command: Sequence[str], progress: LiveProgress, **options: Any) -> I
                 stream.close()
 
 
+def events_of(
+    command: Sequence[str], progress: LiveProgress, what: str, given: bytes = b""
+) -> Iterator[dict[str, Any]]:
+    """Run a process that prints JSON lines, as `relayed`, and yield them.
+
+    Args:
+        what: the process, for the error's message.
+        given: its whole input.
+
+    Raises:
+        CliError: the process ended otherwise than by a result or a failure.
+    """
+    with relayed(command, progress, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):  # the process has ended; its exit code gives the reason
+            process.stdin.write(given)
+        with contextlib.suppress(BrokenPipeError):  # what is left of that is tried once more
+            process.stdin.close()
+        for line in process.stdout:
+            yield json.loads(line)
+    if process.returncode not in (0, 1):
+        raise CliError(f"{what} ended with exit code {process.returncode}")
+
+
 @contextmanager
-def _ending_by_signals() -> Iterator[None]:
-    """Raise SystemExit on SIGTERM and SIGHUP within the block: otherwise the process would outlive this one."""
+def raised_by_signals(error: Callable[[int], BaseException]) -> Iterator[None]:
+    """Raise an error on SIGTERM and SIGHUP within the block; of itself, neither would let it clean up."""
 
     def end(number: int, _frame: object) -> None:
-        raise SystemExit(128 + number)
+        raise error(number)
 
     before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:

@@ -77,7 +77,6 @@ class Verb(HelpCommand):
         return groups
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples of the verb."""
         from tsctl.terminal.examples import examples_of
 
         examples = examples_of(ctx.info_name or "")

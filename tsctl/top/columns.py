@@ -21,14 +21,11 @@ Line = list[Styled]
 
 
 class ScreenSize(NamedTuple):
-    """A terminal's size."""
-
     columns: int
     rows: int
 
 
 def width(text: str) -> int:
-    """Return how many columns a text takes."""
     return cell_len(text)
 
 

@@ -55,7 +55,6 @@ class Watch:
         self.view = pressed(self.view, key, ordered(self._past.figures(), self.view.order))
 
     def lines(self, size: ScreenSize) -> list[Line]:
-        """Return the screen."""
         subject = self.view.selected if self.view.opened else None
         known = self._latest if self._latest.subject == subject else News()
         if subject is None:

@@ -186,7 +186,6 @@ def _fit(models: Sequence[ModelFigures], columns: int) -> tuple[list[Column], in
 
 
 def _column(added: TopColumn) -> Column:
-    """Return the column of an extension."""
     return Column(added.title, added.width, lambda each: added.text(each.now))
 
 

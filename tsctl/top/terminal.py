@@ -63,7 +63,6 @@ class Terminal:
 
     @property
     def size(self) -> ScreenSize:
-        """Return the size of the screen now."""
         try:
             return ScreenSize(*os.get_terminal_size(sys.stdout.fileno()))
         except OSError:

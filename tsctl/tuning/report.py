@@ -41,7 +41,6 @@ def _setting(each: MeasuredSetting, now: MeasuredSetting) -> dict[str, Any]:
 
 
 def show(found: dict[str, Any], sample: str) -> None:
-    """Print the result for people."""
     spans = [each["seconds"] for each in found["settings"] if not each["failure"]] or [found["seconds"]]
     text = " to ".join(dict.fromkeys(f"{span:.2g}" for span in (min(spans), max(spans))))
     render.facts(

@@ -125,7 +125,6 @@ class HeldRequests:
 
 
 def _waits(path: list[str]) -> bool:
-    """Return whether a request for this path waits for its model."""
     facts = facts_of(path)
     return path[:1] != [READY] and (facts is None or facts.runs)
 

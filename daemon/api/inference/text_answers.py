@@ -41,7 +41,6 @@ class TextAnswer:
         raise NotImplementedError
 
     def _error(self, reply: Reply) -> bytes:
-        """Return an error as an event."""
         raise NotImplementedError
 
     def deliver(self, reply: Reply) -> None:

@@ -61,7 +61,6 @@ class Unpacked(Waiting):
             raise self._budget.refuse()
 
     def end(self) -> None:
-        """Release the bytes."""
         counted, self.counted = self.counted, 0
         if counted:
             self._budget.free(counted, self)

@@ -59,7 +59,6 @@ class JsonText:
         self._work = 0
 
     def part(self, found: Found) -> bytes:
-        """Return the text of a value."""
         return bytes(self.data[found.start : found.end])
 
     def document(self, most: int, what: str) -> Steps[list[Found]]:
@@ -162,7 +161,6 @@ class JsonText:
         return found.end()
 
     def string(self, at: int) -> Steps[int]:
-        """Return where a string ends."""
         at += 1
         while True:
             found = _IN_STRING.match(self.data, at, at + WINDOW)

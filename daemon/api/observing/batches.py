@@ -29,8 +29,6 @@ _DIGITS = 18  # of a sequence
 
 
 def batches_routes(registry: Registry) -> dict[str, Route]:
-    """Return the route."""
-
     def batches(exchange: Exchange, path: list[str]) -> None:
         if path != ["batches"]:
             raise ResourceNotFound

@@ -32,8 +32,6 @@ SSE = "text/event-stream"
 
 
 class TooManyStreams(DaemonError):
-    """The limit of streams of events is reached."""
-
     status = 503
     kind = "ServiceUnavailableException"
     retry_after = 1

@@ -51,8 +51,6 @@ class InferRequest(NamedTuple):
 
 
 class InferAnswer(NamedTuple):
-    """The answer to an inference request."""
-
     model_name: str
     model_version: str
     id: str

@@ -19,7 +19,6 @@ _TYPES = {"BYTES": "TYPE_STRING"}
 
 
 def server_metadata() -> dict[str, Any]:
-    """Return the document of `/v2`."""
     return {"name": SERVER, "version": version("tsctl"), "extensions": list(EXTENSIONS)}
 
 
@@ -61,7 +60,6 @@ def model_config(model: ModelVersion) -> dict[str, Any]:
 
 
 def index_entry(model: ModelVersion) -> dict[str, str]:
-    """Return a version's entry in the repository's index."""
     ready = model.state is ModelState.READY
     return {
         "name": model.name,

@@ -15,7 +15,7 @@ from tsctl.daemon.api.tensors.forms import InferRequest, Parameters, Tensor, Wan
 from tsctl.daemon.api.tensors.json_data import pack_steps
 from tsctl.daemon.api.tensors.parameters import OF_INPUTS, OF_OUTPUTS, check_served
 from tsctl.daemon.api.tensors.sizes import check_steps
-from tsctl.daemon.api.tensors.steps import Steps, finish
+from tsctl.daemon.api.tensors.steps import Steps
 from tsctl.daemon.core.arena import Lease, Payload
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.model_settings.declarations import LONGEST_NAME, MOST_TENSORS
@@ -72,11 +72,6 @@ class _WrittenRequest(msgspec.Struct, forbid_unknown_fields=True):
 _decode = msgspec.json.Decoder(_WrittenRequest).decode
 _decode_tensor = msgspec.json.Decoder(_WrittenInput).decode
 _decode_output = msgspec.json.Decoder(_WrittenOutput).decode
-
-
-def parse_request(body: Payload, head_length: int | None = None) -> InferRequest:
-    """Parse a request all at once; as `parse_steps`."""
-    return finish(parse_steps(body, head_length))
 
 
 def parse_steps(body: Payload, head_length: int | None = None) -> Steps[InferRequest]:

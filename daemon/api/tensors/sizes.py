@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from tsctl.daemon.api.tensors.elements import LENGTH, count_steps, size_of
-from tsctl.daemon.api.tensors.steps import Steps, finish
+from tsctl.daemon.api.tensors.steps import Steps
 from tsctl.daemon.core.arena import Lease, Payload
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.model_settings.declarations import MOST_RANK
@@ -35,21 +35,19 @@ def check_shape(what: str, shape: Sequence[int]) -> int:
     return count
 
 
-def check_bytes(what: str, datatype: str, shape: Sequence[int], data: Payload) -> None:
-    """Check the bytes of a tensor against its shape, all at once; raise as `check_steps`."""
-    if not _check_sized(what, datatype, shape, data):
-        finish(check_steps(what, datatype, shape, data))
-
-
 def check_steps(what: str, datatype: str, shape: Sequence[int], data: Payload) -> Steps[None]:
     """Check the bytes of a tensor against its shape, in steps.
 
     Raises:
         BadRequest: the datatype is unknown, the shape is impossible, or there are more or fewer bytes.
     """
-    if _check_sized(what, datatype, shape, data):
+    count, size = check_shape(what, shape), size_of(datatype)
+    if size:
+        if len(data) != count * size:
+            raise BadRequest(
+                f"{len(data)} bytes for {what}; its shape {list(shape)} of {datatype} needs {count * size}."
+            )
         return
-    count = check_shape(what, shape)
     if count * LENGTH.size > len(data):
         raise BadRequest(
             f"{len(data)} bytes for {what}; its shape {list(shape)} of BYTES needs at least {count * LENGTH.size}."
@@ -60,11 +58,3 @@ def check_steps(what: str, datatype: str, shape: Sequence[int], data: Payload) -
         raise BadRequest(f"The bytes of {what} are not BYTES elements: {error}") from None
     if found != count:
         raise BadRequest(f"{found} elements for {what}; its shape {list(shape)} needs {count}.")
-
-
-def _check_sized(what: str, datatype: str, shape: Sequence[int], data: Payload) -> bool:
-    """Check the bytes of elements of one size; return False, unchecked, for those that differ in size."""
-    count, size = check_shape(what, shape), size_of(datatype)
-    if size and len(data) != count * size:
-        raise BadRequest(f"{len(data)} bytes for {what}; its shape {list(shape)} of {datatype} needs {count * size}.")
-    return size > 0

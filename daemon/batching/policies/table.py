@@ -99,14 +99,10 @@ class Fixed:
         return Send(count, reason)
 
 
-POLICIES = ("auto", "fixed", "greedy")
-DEFAULT_POLICY = "auto"
-
-
 def make_collector(
     policy: str, batch_size: int, max_delay: float, traffic: Traffic, *, first: int = 0, rows: bool = False
 ) -> Collector:
-    """Return a new collector; `policy` is one of `POLICIES`, `max_delay` in seconds.
+    """Return a new collector; `policy` is a value of the model setting, `max_delay` in seconds.
 
     Args:
         first: at most so many requests in a batch at first, where the policy learns how many pay; 0 for the batch size.

@@ -303,8 +303,6 @@ def seconds_of(reply: Reply, most: float) -> float:
 
 
 class CacheService(Service):
-    """The service."""
-
     def __init__(self, kernel: Kernel) -> None:
         self._registry = kernel.registry
         self._recurring = kernel.recurring
@@ -340,5 +338,4 @@ class CacheService(Service):
 
 
 def cache_of(model: ModelVersion) -> AnswerCache | None:
-    """Return the cache of a version, None if it has none."""
     return next((each for each in model.watchers if isinstance(each, AnswerCache)), None)

@@ -72,7 +72,6 @@ class CallHead(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, stranger=True)
 
     def with_headers(self, *headers: tuple[str, str]) -> "CallHead":
-        """Return a head with more headers for the handler."""
         return msgspec.structs.replace(self, headers=(*self.headers, *headers)) if headers else self
 
     def budget(self, most: float) -> TimeBudget | None:

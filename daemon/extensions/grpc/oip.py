@@ -10,17 +10,13 @@ from typing import Any, NamedTuple
 
 from tsctl.daemon.api.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
 from tsctl.daemon.api.tensors.prepared import PreparedRequest, prepare
-from tsctl.daemon.core.arena import Take
 from tsctl.daemon.core.errors import DaemonError, ModelNotFound, NoReadyWorker, NotServed, VersionNotFound
 from tsctl.daemon.core.job import Piece, Reply
 from tsctl.daemon.extensions.grpc.codes import Code
 from tsctl.daemon.extensions.grpc.heads import CallHead
-from tsctl.daemon.extensions.grpc.prediction import CallFailed, replies_at_end, replies_to
+from tsctl.daemon.extensions.grpc.prediction import CallFailed, ServiceParts, replies_at_end, replies_to
 from tsctl.daemon.extensions.grpc.tensor_contents import read_steps, write_steps
-from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
-from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
-from tsctl.daemon.extensions.grpc.waiting.in_order import StepTurns, in_order
-from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.extensions.grpc.waiting.in_order import in_order
 from tsctl.daemon.models.routing.steering import answering, answering_of, are_ready
 from tsctl.daemon.models.version import ModelVersion
 
@@ -35,32 +31,15 @@ class OpenInferenceService:
 
     Args:
         name: one of `SERVICES`.
-        started: as in `oip_routes`.
-        arrivals: of the server that serves it.
-        take: returns a place in the arena for large tensors; None for no arena.
-        turns: in which large requests are read.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: Registry,
-        started: Callable[[], bool],
-        models: AwaitedModels,
-        arrivals: Arrivals,
-        take: Take | None = None,
-        turns: StepTurns | None = None,
-    ) -> None:
+    def __init__(self, name: str, parts: ServiceParts) -> None:
         # Here, because protobuf is an optional dependency.
         from tsctl.daemon.extensions.grpc.protos.messages import message_class
 
         self.name = name
-        self._registry = registry
-        self._models = models
-        self._started = started
-        self._arrivals = arrivals
-        self._take = take
-        self._turns = turns or StepTurns()
+        self._parts = parts
+        self._registry = parts.registry
         package = name.rpartition(".")[0]
         self._message: Callable[[str], Any] = lambda word: message_class(f"{package}.{word}Response")
         self._answer = self._message("ModelInfer")
@@ -71,7 +50,7 @@ class OpenInferenceService:
 
     async def server_ready(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002
         """Return whether every default version has a ready worker."""
-        ready = self._started() and are_ready(answering(self._registry))
+        ready = self._parts.started() and are_ready(answering(self._registry))
         return self._message("ServerReady")(ready=ready)
 
     async def server_metadata(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002
@@ -130,7 +109,9 @@ class OpenInferenceService:
             raise error
         head = head.with_headers(*prepared.headers)
         del request  # as large as the parameters, which the job has
-        replies = await replies_at_end(self._arrivals, model, head, prepared.params, prepared.head, unnamed=unnamed)
+        replies = await replies_at_end(
+            self._parts.arrivals, model, head, prepared.params, prepared.head, unnamed=unnamed
+        )
         if len(replies) != 1:
             raise NotServed(_IN_PIECES)
         return await self._answer_of(model, asked, prepared, replies[0])
@@ -168,11 +149,9 @@ class OpenInferenceService:
         raise CallFailed(Code.PERMISSION_DENIED, sentence, 403)
 
     async def repository_model_load(self, request: Any, head: CallHead) -> Any:
-        """Refuse, as `repository_index`."""
         return await self.repository_index(request, head)
 
     async def repository_model_unload(self, request: Any, head: CallHead) -> Any:
-        """Refuse, as `repository_index`."""
         return await self.repository_index(request, head)
 
     async def _answers(self, request: Any, head: CallHead) -> AsyncGenerator[Any]:
@@ -207,11 +186,11 @@ class OpenInferenceService:
 
         async def find() -> None:  # again after each turn: it may have been replaced
             nonlocal model
-            model = await self._models.find(name, version, head, request.ByteSize)
+            model = await self._parts.models.find(name, version, head, request.ByteSize)
 
         await find()
         try:
-            read = await self._turns.finish(read_steps(request, self._take), find)
+            read = await self._parts.turns.finish(read_steps(request, self._parts.take), find)
             return model, prepare(model, read)
         except DaemonError as error:
             model.metrics.refused(error)

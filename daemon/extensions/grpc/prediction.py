@@ -2,18 +2,41 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import NamedTuple
 
 from tsctl.daemon.api.submission import submit
+from tsctl.daemon.core.arena import Take
 from tsctl.daemon.core.errors import BadRequest, DaemonError
 from tsctl.daemon.core.job import Flow, Job, JobPhase, Param, Piece, Reply
 from tsctl.daemon.extensions.grpc.codes import Code, code_of_status
 from tsctl.daemon.extensions.grpc.heads import CallHead
 from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
+from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
+from tsctl.daemon.extensions.grpc.waiting.in_order import StepTurns
 from tsctl.daemon.http.bounds.sending import OVERHEAD, NotRead
+from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.tensor_heads import Head
 
 MOST_KEPT = 16 * 1024 * 1024  # bytes of the pieces that are joined to one answer, as for OpenAI's API
+
+
+class ServiceParts(NamedTuple):
+    """The parts that the services of one server share.
+
+    Attributes:
+        started: every model to be served from the start is loaded or has failed.
+        arrivals: of the server.
+        take: returns a place in the arena for large inputs; None for no arena.
+        turns: in which large requests are read.
+    """
+
+    registry: Registry
+    started: Callable[[], bool]
+    models: AwaitedModels
+    arrivals: Arrivals
+    take: Take | None
+    turns: StepTurns
 
 
 class CallFailed(Exception):

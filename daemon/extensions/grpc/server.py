@@ -187,7 +187,6 @@ class Calls:
 
     @property
     def running(self) -> int:
-        """The calls that have begun, and have not ended."""
         return self._running
 
     async def refuse(self, seconds: float) -> None:

@@ -8,11 +8,11 @@ from tsctl.daemon.api.tensors.elements import size_of, slices
 from tsctl.daemon.api.tensors.forms import InferAnswer, InferRequest, Parameters, Tensor, WantedOutput
 from tsctl.daemon.api.tensors.parameters import OF_INPUTS, OF_OUTPUTS, check_served
 from tsctl.daemon.api.tensors.sizes import check_shape, check_steps
-from tsctl.daemon.api.tensors.steps import Steps, finish
+from tsctl.daemon.api.tensors.steps import Steps
 from tsctl.daemon.core.arena import Payload, Take, share_steps
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.extensions.grpc.protos.contents import pack_contents
-from tsctl.daemon.extensions.grpc.protos.limits import MOST_PARAMETERS
+from tsctl.daemon.extensions.grpc.protos.limits import MOST_PARAMETERS, write_number
 from tsctl.daemon.model_settings.declarations import LONGEST_NAME, MOST_TENSORS
 
 # Datatype → the field of InferTensorContents; FP16 and BF16 have none.
@@ -29,11 +29,6 @@ _NUMBERS = {
 _AT_ONCE = 64  # tensors
 # Of these, the typed contents stand in a message as the elements do in a tensor, after this tag and their length.
 _AS_WRITTEN = {"FP32": b"\x32", "FP64": b"\x3a"}
-
-
-def read_request(message: Any) -> InferRequest:
-    """Read a request all at once; as `read_steps`."""
-    return finish(read_steps(message))
 
 
 def read_steps(message: Any, take: Take | None = None) -> Steps[InferRequest]:
@@ -78,11 +73,6 @@ def read_steps(message: Any, take: Take | None = None) -> Steps[InferRequest]:
     return InferRequest(message.id, _parameters(message.parameters), inputs, outputs, True)
 
 
-def write_answer(answer: InferAnswer, message: Any, *, raw: bool) -> None:
-    """Fill a ModelInferResponse all at once; as `write_steps`."""
-    finish(write_steps(answer, message, raw=raw))
-
-
 def write_steps(answer: InferAnswer, message: Any, *, raw: bool) -> Steps[None]:
     """Fill a ModelInferResponse, in steps.
 
@@ -101,7 +91,7 @@ def write_steps(answer: InferAnswer, message: Any, *, raw: bool) -> Steps[None]:
         if raw:
             message.raw_output_contents.append(data)
         elif tensor.datatype in _AS_WRITTEN and data:
-            output.contents.MergeFromString(_AS_WRITTEN[tensor.datatype] + _length(len(data)) + data)
+            output.contents.MergeFromString(_AS_WRITTEN[tensor.datatype] + write_number(len(data)) + data)
         else:
             values = getattr(output.contents, _FIELDS[tensor.datatype])
             for slice_ in slices(tensor.datatype, data):
@@ -165,16 +155,6 @@ def _reader(field: str) -> Callable[[bytes], list[Any]]:
         return list(values)
 
     return read
-
-
-def _length(count: int) -> bytes:
-    """Return the length of a field, as protobuf writes it (varint)."""
-    written = bytearray()
-    while count > 0x7F:
-        written.append(count & 0x7F | 0x80)
-        count >>= 7
-    written.append(count)
-    return bytes(written)
 
 
 def _parameters(written: Any) -> Parameters:

@@ -6,16 +6,12 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
-from tsctl.daemon.core.arena import Take, share_steps
+from tsctl.daemon.core.arena import share_steps
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.job import Param, Reply
 from tsctl.daemon.extensions.grpc.codes import code_of
 from tsctl.daemon.extensions.grpc.heads import CallHead
-from tsctl.daemon.extensions.grpc.prediction import CallFailed, replies_at_end, replies_to
-from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
-from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
-from tsctl.daemon.extensions.grpc.waiting.in_order import StepTurns
-from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.extensions.grpc.prediction import CallFailed, ServiceParts, replies_at_end, replies_to
 from tsctl.daemon.models.routing.steering import answering
 from tsctl.daemon.models.version import ModelVersion
 
@@ -28,37 +24,23 @@ class InferenceService:
     """The calls of the service; each takes a parsed request, and returns or yields messages.
 
     Args:
-        take: returns a place in the arena for large inputs; None for no arena.
-        turns: in which large inputs are copied.
         sequence_header: over HTTP has the id of a request's sequence.
     """
 
     name = SERVICE
 
-    def __init__(
-        self,
-        registry: Registry,
-        models: AwaitedModels,
-        arrivals: Arrivals,
-        take: Take | None = None,
-        turns: StepTurns | None = None,
-        sequence_header: str = SEQUENCE_HEADER,
-    ) -> None:
+    def __init__(self, parts: ServiceParts, sequence_header: str = SEQUENCE_HEADER) -> None:
         # Here, because protobuf is an optional dependency.
         from tsctl.daemon.extensions.grpc.protos.messages import message_class
 
-        self._registry = registry
-        self._models = models
-        self._arrivals = arrivals
-        self._take = take
-        self._turns = turns or StepTurns()
+        self._parts = parts
         self._sequence_header = sequence_header
         self._answer = message_class(f"{_PACKAGE}.PredictionResponse")
         self._health = message_class(f"{_PACKAGE}.TorchServeHealthResponse")
 
     async def ping(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002 - one signature for all
         """Return whether every default version has all its workers, in the JSON of HTTP's `/ping`."""
-        healthy = all(model.healthy for model in answering(self._registry))
+        healthy = all(model.healthy for model in answering(self._parts.registry))
         return self._health(health=json.dumps({"status": "Healthy" if healthy else "Unhealthy"}, indent=2))
 
     async def predictions(self, request: Any, head: CallHead) -> Any:
@@ -68,7 +50,7 @@ class InferenceService:
         head = _of_sequence(request, head, named)
         unnamed, asked = not request.model_version, request.sequence_id
         del request  # as large as the parameters, which the job has
-        replies = await replies_at_end(self._arrivals, model, head, params, unnamed=unnamed, repeatable=True)
+        replies = await replies_at_end(self._parts.arrivals, model, head, params, unnamed=unnamed, repeatable=True)
         answer = self._answer(prediction=b"".join([each.body for each in replies]))
         if replies and (sequence := _sequence_of(replies[0], asked, named)):
             answer.sequence_id = sequence
@@ -116,11 +98,11 @@ class InferenceService:
 
         async def find() -> None:  # again after each turn: it may have been replaced
             nonlocal model
-            model = await self._models.find(name, version, head, request.ByteSize)
+            model = await self._parts.models.find(name, version, head, request.ByteSize)
 
         await find()
         params = [
-            Param(key, "", await self._turns.finish(share_steps(value, self._take), find))
+            Param(key, "", await self._parts.turns.finish(share_steps(value, self._parts.take), find))
             for key, value in sorted(request.input.items())
         ]
         return model, params

@@ -105,8 +105,6 @@ def _only_ready(exchange: Exchange) -> bool:
 
 
 class OipService(Service):
-    """The service."""
-
     def __init__(self, kernel: Kernel) -> None:
         self._routes: dict[Audience, Mapping[str, Route]] = {
             Audience.CLIENTS: oip_routes(kernel.registry, kernel.ready, kernel.predictions["v2"], kernel.turns),

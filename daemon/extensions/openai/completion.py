@@ -80,8 +80,6 @@ Work = Coroutine[Any, Any, None] | None
 
 
 class OpenAIService(Service):
-    """The routes for clients."""
-
     def __init__(self, kernel: Kernel) -> None:
         self._routes = openai_routes(kernel.registry, kernel.turns)
 

@@ -90,8 +90,6 @@ class _Message(msgspec.Struct):
 
 
 class _Part(msgspec.Struct):
-    """A part of a message's content."""
-
     type: str
     text: str = ""
 

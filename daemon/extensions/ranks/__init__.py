@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.model_settings.kinds import Choice, Document, Integer
-from tsctl.daemon.model_settings.row import ModelSetting
+from tsctl.daemon.model_settings.row import OF_HANDLER, ModelSetting
 
 if TYPE_CHECKING:
     from tsctl.daemon.models.settings import ModelSettings
     from tsctl.daemon.workers.engine import WorkerSpec
 
 PROCESSES, THREADS, NODES = "nproc-per-node", "OMP_NUMBER_THREADS", "nnodes"  # of `torchrun`
-_MODE = "Only the archive can set this, because its handler is written for it."
 
 
 class ParallelType(Choice):
@@ -49,19 +48,19 @@ class RanksExtension(Extension):
             name="parallel_type", kind=ParallelType(("tp", "pp", "pptp", "custom")), label="parallel type",
             help="How several processes or GPUs run the model: tp, pp and pptp start processes, custom leaves that to"
             " it.",
-            yaml="parallelType", default="", why=_MODE,
+            yaml="parallelType", default="", why=OF_HANDLER,
         ),
         ModelSetting(
             name="parallel_level", kind=Integer(0), label="parallel level",
             help="GPUs of each worker of a model with a parallel type; `torchrun` names the number where it is set.",
-            yaml="parallelLevel", default=0, only_with="parallelType", why=_MODE,
+            yaml="parallelLevel", default=0, only_with="parallelType", why=OF_HANDLER,
         ),
         ModelSetting(
             name="torchrun",
             kind=Document("a mapping, such as `nproc-per-node: 2`, of whole numbers from 1", _is_torchrun),
             label="processes of a worker",
             help="The processes of each worker of a model with a parallel type, and their threads.",
-            yaml="torchrun", only_with="parallelType", members=(PROCESSES, THREADS, NODES), why=_MODE,
+            yaml="torchrun", only_with="parallelType", members=(PROCESSES, THREADS, NODES), why=OF_HANDLER,
         ),
     )  # fmt: skip
 

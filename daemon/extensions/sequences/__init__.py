@@ -8,10 +8,8 @@ service      which versions have it
 
 from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.model_settings.kinds import Boolean, Duration, Integer
-from tsctl.daemon.model_settings.row import ModelSetting
+from tsctl.daemon.model_settings.row import OF_HANDLER, ModelSetting
 from tsctl.daemon.setting_values import Setting, parse_header_name
-
-_MODE = "Only the archive can set this, because its handler is written for it."
 
 
 def _header(part: str, text: str) -> Setting:
@@ -34,28 +32,28 @@ class SequencesExtension(Extension):
             name="sequences", kind=Boolean(), label="sequences",
             help="Requests with the same `ts_request_sequence_id` run in order and on one worker,"
             " which keeps their state.",
-            yaml="sequenceBatching", default=False, why=_MODE,
+            yaml="sequenceBatching", default=False, why=OF_HANDLER,
         ),
         ModelSetting(
             name="sequence_idle", kind=Duration("ms"), label="idle time of a sequence",
             help="Milliseconds without a request after which a sequence makes room for others; 0 is no limit.",
-            yaml="sequenceMaxIdleMSec", default=300.0, why=_MODE,
+            yaml="sequenceMaxIdleMSec", default=300.0, why=OF_HANDLER,
         ),
         ModelSetting(
             name="sequence_timeout", kind=Duration("ms"), label="time of a sequence",
             help="Milliseconds since its first request after which a quiet sequence makes room for others;"
             " 0 is no limit.",
-            yaml="sequenceTimeoutMSec", default=0.0, why=_MODE,
+            yaml="sequenceTimeoutMSec", default=0.0, why=OF_HANDLER,
         ),
         ModelSetting(
             name="max_sequences", kind=Integer(1), label="largest number of sequences",
             help="Open sequences of the version; at least a batch for each worker.",
-            yaml="maxNumSequence", default=1, why=_MODE,
+            yaml="maxNumSequence", default=1, why=OF_HANDLER,
         ),
         ModelSetting(
             name="sequence_jobs", kind=Integer(1), label="queue size of a sequence",
             help="Requests of one sequence that may wait.",
-            yaml="maxSequenceJobQueueSize", default=1, why=_MODE,
+            yaml="maxSequenceJobQueueSize", default=1, why=OF_HANDLER,
         ),
     )  # fmt: skip
     help_groups = (("Workers and handlers", ("sequence_id_header", "sequence_start_header", "sequence_end_header")),)

@@ -20,8 +20,6 @@ _LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 
 
 class LineWriter(Protocol):
-    """The receiver of lines: a file."""
-
     def write(self, level: str, thread: str, logger: str, text: str) -> None: ...
 
 

@@ -54,7 +54,6 @@ class OutputCopies:
 
 
 def exists(pid: int) -> bool:
-    """Return whether a process exists."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -76,7 +75,6 @@ class WorkerNames:
         self._numbers: dict[int, int] = {}  # pid → number
 
     def find(self, pid: int) -> str:
-        """Return the name of the worker with this process."""
         number = self._numbers.get(pid)
         if number is None:
             self._numbers = {known: number for known, number in self._numbers.items() if self._exists(known)}

@@ -39,7 +39,6 @@ class TraceContext(msgspec.Struct, frozen=True, gc=False):  # the garbage collec
 
     @property
     def header(self) -> str:
-        """The value of `traceparent`."""
         return f"00-{self.trace_id}-{self.span_id}-{self.flags:02x}"
 
 

@@ -158,7 +158,6 @@ class RequestTrace:
             self._end(job, reply.status, reply.error, text)
 
     def refused(self, job: Job, error: DaemonError) -> None:
-        """Note that the job was not accepted."""
         self.queued = math.inf  # it never waited
         self._end(job, error.status, error.kind, str(error))
 

@@ -14,8 +14,6 @@ KEPT = 128  # descriptors that no client gets, or half of few; an idle daemon ha
 
 
 class TooManyConnections(DaemonError):
-    """The limit of client connections is reached."""
-
     status = 503
     kind = "ServiceUnavailableException"
     retry_after = 1

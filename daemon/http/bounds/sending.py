@@ -111,7 +111,6 @@ class SendBudget:
         self._noted(count)
 
     def taken(self, who: Holder, count: int, now: float) -> None:
-        """Release bytes that were written."""
         self.drop(who, count)
         if self._since.pop(who, None) is not None and who.held:
             self._since[who] = now

@@ -64,7 +64,6 @@ class Trimming:
         self._waits = False
 
     def note(self, size: int) -> None:
-        """Note a message of so many bytes."""
         self._seen += size
         if self._seen >= MUCH and not self._waits:
             self._wait()

@@ -173,7 +173,6 @@ class Body:
         return data if isinstance(data, bytes) else gather(data, self._storage)
 
     def drop(self) -> None:
-        """Keep nothing of the body."""
         self._data = b""
         if self.place is not None and self._storage is not None:
             self.place, self._view = None, _NOWHERE

@@ -284,7 +284,6 @@ class CachedHead:
         return data[end + len(self.after) :], digits
 
     def headers_of(self, digits: bytes) -> list[tuple[str, str]]:
-        """Return the headers, with this length."""
         headers = self.request.headers
         if digits == self.digits:
             return headers
@@ -293,7 +292,6 @@ class CachedHead:
         return headers
 
     def request_with(self, digits: bytes, body: bytes, began: float, received: float) -> Request:
-        """Return another request with this head, and a body of this length."""
         before = self.request
         return before.again(self.headers_of(digits), body, before.id or new_request_id(), began, received)
 

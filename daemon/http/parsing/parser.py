@@ -125,7 +125,6 @@ class Receiver:
             self._complete()
 
     def leave(self) -> None:
-        """Stop receiving."""
         if self.state != CLOSED:
             self.cut_short = self.begun
             self.state = CLOSED
@@ -174,7 +173,6 @@ class Receiver:
         return True
 
     def _take_apart(self, data: bytes) -> None:
-        """Parse request by request."""
         boundaries, cache, body = self._boundaries, self._cache, self.body
         self.kept = b""
         at = begins = 0  # of the next part, and of the request that it belongs to
@@ -232,7 +230,6 @@ class Receiver:
         self._parse(self._head.without_upgrade())
 
     def _complete(self) -> None:
-        """Emit the complete request."""
         request, self._request = self._request, None
         assert request is not None
         self.state = IDLE

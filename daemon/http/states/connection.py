@@ -111,7 +111,6 @@ class ConnectionDeadlines(Generic[T]):
         return due
 
     def leave(self, who: T) -> None:
-        """Cancel the connection's deadline."""
         phase = self._phase.pop(who, None)
         if phase is not None:
             del self._entered[phase][who]

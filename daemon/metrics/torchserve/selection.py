@@ -9,9 +9,9 @@
 The daemon's own metrics, `tsctl_…`, are on `/metrics` in every mode, and in no log file.
 """
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from tsctl.daemon.metrics.emitted import label_of, name_of
 from tsctl.daemon.metrics.exposition import MetricFamily, family
 from tsctl.handlers.wire import Kind
 
@@ -25,8 +25,6 @@ MACHINE = frozenset({
 SERVER = LEGACY | MACHINE | {
     "Requests2XX", "Requests4XX", "Requests5XX", "QueueTime", "WorkerThreadTime", "WorkerLoadTime",
 }  # fmt: skip
-_NAME = re.compile(r"[^a-zA-Z0-9_:]")
-_LABEL = re.compile(r"[^a-zA-Z0-9_]")
 
 
 class Selection:
@@ -53,11 +51,11 @@ class Selection:
     ) -> None:
         self._mode = mode
         self._server = server
-        self._models = None if models is None else {_NAME.sub("_", name) for name in models}
+        self._models = None if models is None else {name_of(name) for name in models}
         self.machine = machine
         self._kinds = kinds or {}
         self._labels = {
-            _NAME.sub("_", name): {_LABEL.sub("_", each).lstrip("_") for each in (*names, "Hostname")}
+            name_of(name): {label_of(each) for each in (*names, "Hostname")}
             for name, names in (dimensions or {}).items()
         }
 
@@ -100,7 +98,6 @@ class Selection:
         return {label: value for label, value in labels.items() if label.lstrip("_") in declared}
 
     def shown(self, name: str) -> bool:
-        """Return whether a metric is on `/metrics`."""
         if name.startswith("tsctl_"):
             return True
         return self._mode != "log" and (self._mode != "legacy" or name in LEGACY) and self.known(name)

@@ -8,7 +8,6 @@ file://             a path of this machine, once the URL is allowed
 
 import asyncio
 import contextlib
-import re
 import shutil
 import tempfile
 import threading
@@ -25,10 +24,7 @@ from tsctl.daemon.core.errors import ArchiveNotFound, DownloadFailed
 from tsctl.daemon.models.archives.sources.objects import fetch_object, is_object
 from tsctl.daemon.models.archives.sources.parts import fetch_rest
 from tsctl.daemon.models.archives.sources.web import Progress, check_url, fetch
-from tsctl.daemon.targets import split_function
-
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
-_SUFFIXES = (".mar", ".tar.gz", ".tgz", ".model")
+from tsctl.daemon.targets import ARCHIVE_SUFFIXES, is_url, split_function
 
 
 def locate(url: str, store: Path | None, *, local_paths: bool) -> Path:
@@ -44,7 +40,7 @@ def locate(url: str, store: Path | None, *, local_paths: bool) -> Path:
     """
     if not url:
         raise ArchiveNotFound("empty url")
-    if _SCHEME.match(url):
+    if is_url(url):
         raise ArchiveNotFound(f"Given URL {url} does not match any allowed URL(s)")
     if ".." in Path(url).parts:
         raise ArchiveNotFound(f"Relative path is not allowed in url: {url}")
@@ -86,16 +82,11 @@ def archives(store: Path | None) -> list[str]:
     return sorted(
         entry.name
         for entry in store.iterdir()
-        if not entry.name.startswith(".") and (entry.is_dir() or entry.name.endswith(_SUFFIXES))
+        if not entry.name.startswith(".") and (entry.is_dir() or entry.name.endswith(ARCHIVE_SUFFIXES))
     )
 
 
 _PROGRESS_EVERY = 0.05  # seconds
-_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
-
-
-def is_remote(url: str) -> bool:
-    return _REMOTE.match(url) is not None
 
 
 def local_path(url: str) -> Path | None:
@@ -131,7 +122,7 @@ async def archive_of(url: str, config: Config, progress: Progress, *, local_path
         DownloadFailed: the download failed, or passed a limit.
     """
     allowed = config.allowed_urls or ()
-    if not is_remote(url):
+    if not is_url(url):
         yield locate(url, config.model_store, local_paths=local_paths)
         return
     check_url(url, allowed)

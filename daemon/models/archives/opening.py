@@ -20,7 +20,7 @@ from typing import NamedTuple
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.models.archives.digests import holds_its_files, sums_of
-from tsctl.daemon.models.archives.download import archive_of, is_remote
+from tsctl.daemon.models.archives.download import archive_of
 from tsctl.daemon.models.archives.unpack import (
     ArchiveMark,
     Limits,
@@ -31,7 +31,7 @@ from tsctl.daemon.models.archives.unpack import (
     unpack,
 )
 from tsctl.daemon.models.request import Registration
-from tsctl.daemon.targets import is_bare
+from tsctl.daemon.targets import is_bare, is_url
 
 _PROGRESS_EVERY = 0.05  # seconds
 DIGITS = 64  # of a SHA-256
@@ -179,7 +179,7 @@ class Archives:
         report = partial(progress, "downloading")
         async with archive_of(request.url, self._config, report, local_paths=request.local_paths) as path:
             if is_in_place(path):
-                if path.is_file() and is_remote(request.url):
+                if path.is_file() and is_url(request.url):
                     raise InvalidModel(
                         f"{request.url} is a single file, and only archives are served from URLs; download it first."
                     )
@@ -188,7 +188,7 @@ class Archives:
                 yield Contents(directory_in_place(path))
                 return
             # Taken before the archive is read, so that a write meanwhile shows. A download is removed afterwards.
-            mark = None if is_remote(request.url) else mark_of(path)
+            mark = None if is_url(request.url) else mark_of(path)
             unpacked = await self._directories.unpack(path, progress, request.sha256)
             with self._released_on_error(unpacked):
                 yield Contents(model_root(unpacked), unpacked, mark)

@@ -58,16 +58,12 @@ async def test_others_are_served_between_two_slices(house: House) -> None:
     small = post(house, b"a=1")
 
     assert (small.statuses, large.answers) == ([200], [])
-    await answered(house, large)
-
-
-async def test_a_shorter_form_does_not_wait_for_a_longer_one(house: House) -> None:
-    await house.serve("m")
-    longer, shorter = post(house), post(house, LARGE[: 2 * SLICE])
+    shorter = post(house, LARGE[: 2 * SLICE])
     await answered(house, shorter)
-
-    assert not longer.answers
-    await answered(house, longer)
+    assert not large.answers
+    await answered(house, large)
+    form = b"--b\r\nContent-Disposition: form-data; name=k\r\n\r\nv\r\n--b--\r\n"
+    assert post(house, form, MULTIPART).statuses == [200], "in the same turn"
 
 
 @pytest.mark.parametrize(
@@ -89,18 +85,13 @@ async def test_a_large_form_may_name_its_model(house: House) -> None:
     await house.serve("m")
     await house.serve("other")
     peers = [post(house, LARGE + b"&model_name=" + name, target="/invocations") for name in (b"other", b"none")]
-    await answered(house, *peers)
+    long = post(house, b"model_name=" + b"\xff" * 2000, target="/invocations")
+    await answered(house, *peers, long)
+
+    assert told(long) == (400, "model_name has 2000 bytes; at most 1024 are allowed.")
 
     assert [peer.statuses for peer in peers] == [[200], [404]]
     assert [bool(worker.batches) for worker in house.engine.workers] == [False, True]
-
-
-async def test_a_name_of_a_model_has_a_limit(house: House) -> None:
-    await house.serve("m")
-    peer = post(house, b"model_name=" + b"\xff" * 2000, target="/invocations")
-    await answered(house, peer)
-
-    assert told(peer) == (400, "model_name has 2000 bytes; at most 1024 are allowed.")
 
 
 async def test_answers_keep_the_order_of_their_requests(house: House) -> None:
@@ -189,18 +180,13 @@ async def test_forms_that_are_read_at_once_have_a_bound_together(house: House) -
     await answered(house, *peers)
 
     assert sorted(peer.statuses for peer in peers) == [[200], [200], [503]]
+    house.turns._most_bytes = 10
+    alone = post(house)
+    await answered(house, alone)
+    assert alone.statuses == [200], "whatever the bound"
     refused = next(peer for peer in peers if peer.statuses == [503])
     assert f"limit is {2 * len(LARGE)} bytes in total, and this one has {len(LARGE)}" in told(refused)[1]
     assert refused.answers[0].headers["retry-after"] == "1"
-
-
-async def test_one_form_alone_is_read_whatever_the_bound(house: House) -> None:
-    await house.serve("m")
-    house.turns._most_bytes = 10
-    peer = post(house)
-    await answered(house, peer)
-
-    assert peer.statuses == [200]
 
 
 async def test_a_daemon_that_stops_reads_what_it_has_begun_to_read(house: House, tmp_path: Path) -> None:
@@ -225,13 +211,6 @@ async def test_at_the_end_of_its_grace_time_it_refuses_what_it_has_not_read(hous
     await answered(house, peer)
 
     assert told(peer) == (503, "The daemon is being stopped: this request's body was not read completely.")
-
-
-async def test_a_small_form_is_answered_in_the_same_turn(house: House) -> None:
-    await house.serve("m")
-    form = b"--b\r\nContent-Disposition: form-data; name=k\r\n\r\nv\r\n--b--\r\n"
-
-    assert (post(house, form, MULTIPART).statuses, post(house, b"a=%41").statuses) == ([200], [200])
 
 
 async def test_what_repeats_a_request_is_the_body_as_it_was_sent(house: House) -> None:

@@ -58,33 +58,29 @@ def test_an_answer_whose_first_piece_is_its_last_is_whole(house: House) -> None:
     assert peer.bodies == [b"last"]
 
 
-@pytest.mark.parametrize("last", [False, True], ids=["a piece", "the last one"])
-def test_a_status_of_an_error_after_the_first_piece_is_the_error(house: House, last: bool) -> None:
+@pytest.mark.parametrize(
+    "last",
+    [
+        pytest.param(None, id="a piece"),
+        pytest.param(Reply(500, b"boom"), id="the last one"),
+        pytest.param(Reply(503, b"boom", error="InternalServerException"), id="a failure"),
+    ],
+)
+def test_an_error_after_the_first_piece_cuts_the_connection(house: House, last: Reply | None) -> None:
     """TorchServe's handlers end an answer so: send_intermediate_predict_response(…, code=500, …)."""
     peer = house.send("POST", "/predictions/m")
     job, flow = worker(house).batches[0].jobs[0], Flow()
     job.stream(Piece(200, b"first", flow=flow))
-    if last:
-        house.engine.answer = lambda _job: Reply(500, b"boom")
+    if last is not None:
+        house.engine.answer = lambda _job: last
     else:
         job.stream(Piece(500, b"boom", flow=flow))
         assert "refused" in flow.told
 
     house.clock.advance(10.0)
 
-    assert peer.transport.aborted
+    assert peer.transport.aborted and not peer.transport.written.endswith(b"0\r\n\r\n")
     assert b"boom" not in peer.transport.written
-
-
-def test_a_failure_after_the_first_piece_cuts_the_connection(house: House) -> None:
-    house.engine.answer = lambda _job: Reply(503, b"no more", error="InternalServerException")
-    peer = house.send("POST", "/predictions/m")
-    worker(house).stream(b"first")
-
-    house.clock.advance(10.0)
-
-    assert peer.transport.aborted
-    assert not peer.transport.written.endswith(b"0\r\n\r\n")
 
 
 def test_a_stream_whose_worker_dies_is_cut_and_not_run_again(house: House) -> None:

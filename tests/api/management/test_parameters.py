@@ -21,20 +21,16 @@ def document(value: Any) -> Parameters:
     return Parameters(Request("POST", "/models", JSON, json_body(value)))
 
 
-def test_the_query_has_the_parameters() -> None:
-    given = query("url=a.mar&batch_size=8&max_batch_delay=2.5&synchronous=TRUE")
-
-    assert given.text("url") == "a.mar"
-    assert given.whole("batch_size") == 8
-    assert given.number("max_batch_delay") == 2.5
-    assert given.flag("synchronous", False) is True
-
-
-def test_a_json_body_has_the_parameters() -> None:
-    given = document({"url": "a.mar", "batch_size": 8, "max_batch_delay": 2.5, "synchronous": True})
-
-    assert given.text("url") == "a.mar"
-    assert given.whole("batch_size") == 8
+@pytest.mark.parametrize(
+    "given",
+    [
+        query("url=a.mar&batch_size=8&max_batch_delay=2.5&synchronous=TRUE"),
+        document({"url": "a.mar", "batch_size": 8, "max_batch_delay": 2.5, "synchronous": True}),
+    ],
+    ids=["the query", "a JSON body"],
+)
+def test_the_parameters_are_in(given: Parameters) -> None:
+    assert (given.text("url"), given.whole("batch_size")) == ("a.mar", 8)
     assert given.number("max_batch_delay") == 2.5
     assert given.flag("synchronous", False) is True
 
@@ -67,10 +63,8 @@ def test_a_json_body_that_is_no_object_is_refused(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("given", [query(""), query("x="), document({}), document({"x": None}), document({"x": ""})])
-def test_what_is_not_given_is_none_or_the_default(given: Parameters) -> None:
-    assert given.text("x") is None
-    assert given.whole("x") is None
-    assert given.number("x") is None
+def test_what_is_not_given_is_none(given: Parameters) -> None:
+    assert given.text("x") is given.whole("x") is given.number("x") is None
 
 
 @pytest.mark.parametrize("default", [True, False])
@@ -111,14 +105,16 @@ def test_what_is_no_whole_number_is_refused_with_name_and_value(value: Any) -> N
         document({"x": value}).whole("x")
 
 
-def test_a_whole_number_that_nobody_can_mean_is_refused() -> None:
-    with pytest.raises(BadRequest, match=r"^batch_size is '1000000001'; expected at most 1000000000\.$"):
-        document({"batch_size": "1000000001"}).whole("batch_size")
-
-
-def test_a_whole_number_below_its_least_is_refused() -> None:
-    with pytest.raises(BadRequest, match=r"^batch_size is '0'; expected a whole number of at least 1\.$"):
-        query("batch_size=0").whole("batch_size", least=1)
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param("1000000001", "at most 1000000000", id="that nobody can mean"),
+        pytest.param("0", "a whole number of at least 1", id="below its least"),
+    ],
+)
+def test_a_whole_number_is_refused(value: str, expected: str) -> None:
+    with pytest.raises(BadRequest, match=rf"^batch_size is '{value}'; expected {expected}\.$"):
+        query(f"batch_size={value}").whole("batch_size", least=1)
 
 
 @pytest.mark.parametrize(

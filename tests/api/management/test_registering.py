@@ -47,50 +47,35 @@ def not_allowed(url: str) -> tuple[int, Any]:
 def test_a_remote_archive_is_served_like_a_file(tmp_path: Path, web: Web) -> None:
     house = House(tmp_path, local_paths=False, allowed_urls=f"file:///nowhere,{web.url}/MODELS/.*")
     web.files["/models/packed.mar"] = archive(tmp_path)
+    (house.store / "packed.mar").write_bytes(b"something else")
 
     told = register(house, f"{web.url}/models/packed.mar")
 
     assert said(told) == REGISTERED
     assert house.registry.find("packed").source.url == f"{web.url}/models/packed.mar"
     assert list((tmp_path / "downloads").iterdir()) == []
+    assert (house.store / "packed.mar").read_bytes() == b"something else"
     assert register(house, f"{web.url}/other/packed.mar") == not_allowed(f"{web.url}/other/packed.mar")
 
 
-def test_a_remote_archive_does_not_care_for_its_namesake_in_the_store(tmp_path: Path, web: Web) -> None:
-    house = House(tmp_path, allowed_urls=".*")
-    web.files["/packed.mar"] = archive(tmp_path)
-    (house.store / "packed.mar").write_bytes(b"something else")
+@pytest.mark.parametrize(
+    ("file", "limit", "kind", "message"),
+    [
+        ("missing.mar", "1000000", "DownloadArchiveException", "Failed to download archive from: {}/missing.mar"),
+        ("junk.mar", "1000000", "InvalidModelException", "The archive `junk.mar` is neither a zip nor a gzipped tar"),
+        ("packed.mar", "100", "DownloadArchiveException", "Failed to download archive from: {}/packed.mar"),
+    ],
+)
+def test_a_remote_archive_that_cannot_be_taken_says_so(
+    file: str, limit: str, kind: str, message: str, tmp_path: Path, web: Web
+) -> None:
+    house = House(tmp_path, allowed_urls=".*", archive_bytes=limit)
+    web.files |= {"/junk.mar": b"junk", "/packed.mar": archive(tmp_path)}
 
-    assert said(register(house, f"{web.url}/packed.mar")) == REGISTERED
-    assert (house.store / "packed.mar").read_bytes() == b"something else"
+    status, document = register(house, f"{web.url}/{file}")
 
-
-def test_a_download_that_fails_says_so(tmp_path: Path, web: Web) -> None:
-    house = House(tmp_path, allowed_urls=".*")
-
-    status, document = register(house, f"{web.url}/missing.mar")
-
-    assert (status, document["type"]) == (400, "DownloadArchiveException")
-    assert document["message"].startswith(f"Failed to download archive from: {web.url}/missing.mar")
-
-
-def test_a_remote_file_that_is_no_archive_is_named(tmp_path: Path, web: Web) -> None:
-    house = House(tmp_path, allowed_urls=".*")
-    web.files["/junk.mar"] = b"junk"
-
-    told = register(house, f"{web.url}/junk.mar")
-
-    message = "The archive `junk.mar` is neither a zip nor a gzipped tar file."
-    assert told == error(400, "InvalidModelException", message)
-
-
-def test_the_size_limit_of_archives_holds_for_downloads(tmp_path: Path, web: Web) -> None:
-    house = House(tmp_path, allowed_urls=".*", archive_bytes="100")
-    web.files["/packed.mar"] = archive(tmp_path)
-
-    status, document = register(house, f"{web.url}/packed.mar")
-
-    assert (status, document["type"]) == (400, "DownloadArchiveException")
+    assert (status, document["type"]) == (400, kind)
+    assert document["message"].startswith(message.format(web.url))
 
 
 def test_a_file_url_that_is_allowed_names_a_path_also_over_tcp(tmp_path: Path) -> None:

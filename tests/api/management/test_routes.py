@@ -66,40 +66,31 @@ async def test_a_page_has_at_most_a_hundred(house: House) -> None:
         ("DELETE", "/models/m/1.0", 200),
     ],
 )
-def test_a_command_for_a_model_that_is_being_registered_waits_for_it(
+async def test_a_command_for_a_model_that_is_being_registered_waits_for_it(
     house: House, method: str, target: str, status: int
 ) -> None:
-    async def run() -> tuple[int, list[int]]:
-        house.registry.expect("m")
-        peer = house.send(method, target)
-        exchange = house.exchanges[-1]
-        await asyncio.sleep(0)
-        assert (peer.statuses, house.registry.expected) == ([], ["m"])
-        await house.serve("m")
-        house.registry.settle("m")
-        await house.until(lambda: exchange.done)
-        return len(house.registry.listeners), peer.statuses
-
     before = len(house.registry.listeners)
+    house.registry.expect("m")
+    peer = house.send(method, target)
+    exchange = house.exchanges[-1]
+    await asyncio.sleep(0)
+    assert (peer.statuses, house.registry.expected) == ([], ["m"])
+    await house.serve("m")
+    house.registry.settle("m")
+    await house.until(lambda: exchange.done)
 
-    assert asyncio.run(run()) == (before, [status])
-    assert house.registry.expected == []
+    assert (len(house.registry.listeners), peer.statuses, house.registry.expected) == (before, [status], [])
 
 
-def test_a_command_for_a_model_that_could_not_be_registered_is_told_why(house: House) -> None:
-    async def run() -> tuple[int, Any]:
-        house.registry.expect("m")
-        peer = house.send("GET", "/models/m")
-        await asyncio.sleep(0)
-        house.registry.settle("m", "the archive is broken")
-        await house.until(lambda: peer.statuses)
-        return peer.statuses[0], json.loads(peer.bodies[0])
+async def test_a_command_for_a_model_that_could_not_be_registered_is_told_why(house: House) -> None:
+    house.registry.expect("m")
+    peer = house.send("GET", "/models/m")
+    await asyncio.sleep(0)
+    house.registry.settle("m", "the archive is broken")
+    await house.until(lambda: peer.statuses)
 
-    status, document = asyncio.run(run())
-
-    assert (status, document["message"]) == (
-        503, 'Model "m" could not be loaded at the start: the archive is broken',
-    )  # fmt: skip
+    message = json.loads(peer.bodies[0])["message"]
+    assert (peer.statuses, message) == ([503], 'Model "m" could not be loaded at the start: the archive is broken')
 
 
 async def test_what_was_begun_goes_on_when_its_client_leaves(house: House) -> None:

@@ -40,11 +40,9 @@ def test_what_is_asked_for_is_told() -> None:
 
     wanted = {"grace": 2.5, "timeout": 60.0, "python": "/opt/python", "check_memory": False}
     assert upgraded(target) == ([wanted], 200)
-
-
-def test_nothing_need_be_said() -> None:
-    wanted = {"grace": None, "timeout": None, "python": None, "check_memory": True}
-    assert upgraded("/tsctl/upgrade") == ([wanted], 200)
+    unsaid = {"grace": None, "timeout": None, "python": None, "check_memory": True}
+    assert upgraded("/tsctl/upgrade") == ([unsaid], 200)
+    assert upgraded("/tsctl/upgrade", failure=UpgradeFailed("it died")) == ([unsaid], 500)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +57,3 @@ def test_nothing_need_be_said() -> None:
 )
 def test_anything_else_asks_for_no_upgrade(target: str, method: str, status: int) -> None:
     assert upgraded(target, method) == ([], status)
-
-
-def test_why_an_upgrade_failed_is_answered() -> None:
-    assert upgraded("/tsctl/upgrade", failure=UpgradeFailed("it died"))[1] == 500

@@ -21,12 +21,7 @@ LIMITS: dict[str, list[Element]] = {
 @pytest.mark.parametrize("datatype", DATATYPES)
 def test_the_limits_of_each_datatype_come_back_unchanged(datatype: str) -> None:
     assert unpack(datatype, memoryview(pack(datatype, LIMITS[datatype]))) == LIMITS[datatype]
-
-
-@pytest.mark.parametrize("datatype", DATATYPES)
-def test_an_empty_tensor_is_no_bytes(datatype: str) -> None:
-    assert pack(datatype, []) == b""
-    assert unpack(datatype, b"") == []
+    assert (pack(datatype, []), unpack(datatype, b"")) == (b"", [])
 
 
 @pytest.mark.parametrize(
@@ -39,9 +34,7 @@ def test_an_empty_tensor_is_no_bytes(datatype: str) -> None:
 def test_a_value_that_the_datatype_cannot_hold_is_refused(datatype: str, value: Element) -> None:
     with pytest.raises(BadRequest, match=datatype):
         pack(datatype, [value])
-
-
-def test_an_unknown_datatype_is_refused_with_those_that_exist() -> None:
+    assert unpack("BYTES", pack("BYTES", ["é"])) == ["é".encode()]
     with pytest.raises(BadRequest, match="Unknown datatype: INT128; use one of BOOL"):
         size_of("INT128")
 
@@ -58,17 +51,8 @@ def test_an_element_of_bytes_that_ends_after_its_tensor_is_refused(data: bytes) 
         unpack("BYTES", data)
 
 
-def test_a_text_is_its_utf8() -> None:
-    assert unpack("BYTES", pack("BYTES", ["é"])) == ["é".encode()]
-
-
 @pytest.mark.parametrize(("word", "half"), [(0x3F808000, 0x3F80), (0x3F818000, 0x3F82), (0x3F808001, 0x3F81)])
 def test_bf16_rounds_to_the_nearest_even(word: int, half: int) -> None:
     value = struct.unpack("<f", struct.pack("<I", word))[0]
     assert pack("BF16", [value]) == struct.pack("<H", half)
-
-
-def test_bf16_keeps_nan() -> None:
-    (value,) = unpack("BF16", pack("BF16", [math.nan]))
-    assert isinstance(value, float)
-    assert math.isnan(value)
+    assert str(unpack("BF16", pack("BF16", [math.nan]))) == "[nan]"

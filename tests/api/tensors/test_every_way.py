@@ -25,7 +25,8 @@ from tests.kit.shelf import modules
 from tsctl.daemon.api.tensors.elements import pack
 from tsctl.daemon.api.tensors.forms import InferRequest, Tensor
 from tsctl.daemon.api.tensors.prepared import prepare, typed_params
-from tsctl.daemon.api.tensors.requests import parse_request
+from tsctl.daemon.api.tensors.requests import parse_steps
+from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.job import Param
@@ -93,8 +94,8 @@ def requests_of(name: str, datatype: str, shape: Sequence[int], values: Sequence
     tensor: dict[str, Any] = {"name": name, "datatype": datatype, "shape": list(shape)}
     head = json.dumps({"inputs": [tensor | {"parameters": {"binary_data_size": len(data)}}]}).encode()
     ways = {
-        "JSON": parse_request(json.dumps({"inputs": [tensor | {"data": list(values)}]}).encode()),
-        "binary": parse_request(head + data, len(head)),
+        "JSON": finish(parse_steps(json.dumps({"inputs": [tensor | {"data": list(values)}]}).encode())),
+        "binary": finish(parse_steps(head + data, len(head))),
     }
     for extended in modules("tensor_ways"):
         ways |= extended.ways_of(tensor, data, values)
@@ -198,13 +199,13 @@ def test_that_json_is_the_request(drawn: Drawn) -> None:
     datatype, shape, values = drawn
     tensor = {"name": "a", "datatype": datatype, "shape": shape, "data": values, "parameters": {"p": 1}}
     more = {"id": "7", "parameters": {"k": 1.5}, "outputs": [{"name": "o", "parameters": {"q": "r"}}]}
-    request = parse_request(json.dumps({"inputs": [tensor], **more}).encode())
+    request = finish(parse_steps(json.dumps({"inputs": [tensor], **more}).encode()))
 
     prepared = prepare(model_of(None), request)
     row = row_of(prepared.params, prepared.head)
     assert isinstance(row.infer, ElementHeads)
 
-    assert parse_request(json.dumps(fields_of(row, row.infer)["body"]).encode()) == request
+    assert finish(parse_steps(json.dumps(fields_of(row, row.infer)["body"]).encode())) == request
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tsctl.daemon.api.tensors.answers import values_of
 from tsctl.daemon.api.tensors.elements import pack, size_of, unpack
 from tsctl.daemon.api.tensors.forms import InferRequest, Tensor
-from tsctl.daemon.api.tensors.requests import parse_request
+from tsctl.daemon.api.tensors.requests import parse_steps
+from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.core.arena import Arena, Lease
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.model_settings.declarations import DATATYPES
@@ -72,22 +73,24 @@ def test_every_datatype_is_the_same_flat_nested_and_as_bytes(drawn: tuple[str, l
     data = pack(datatype, values)
     made = Tensor("a", datatype, tuple(shape), data, {})
 
-    flat = only(parse_request(written(tensor(values, datatype, shape))))
-    deep = only(parse_request(written(tensor(nested(values, shape) if shape else values, datatype, shape))))
+    flat = only(finish(parse_steps(written(tensor(values, datatype, shape)))))
+    deep = only(finish(parse_steps(written(tensor(nested(values, shape) if shape else values, datatype, shape)))))
     head = written(tensor(None, datatype, shape, binary_data_size=len(data)))
-    binary = only(parse_request(head + data, len(head)))
+    binary = only(finish(parse_steps(head + data, len(head))))
 
     assert flat == deep == binary == made
     assert pack(datatype, values_of(made)) == data
 
 
 def test_ids_parameters_and_wanted_outputs_are_kept() -> None:
-    request = parse_request(
-        written(
-            tensor([1, 2], note="x"),
-            id="42",
-            parameters={"priority": 3, "binary_data_output": True},
-            outputs=[{"name": "o", "parameters": {"binary_data": False, "k": "v"}}, {"name": "p"}],
+    request = finish(
+        parse_steps(
+            written(
+                tensor([1, 2], note="x"),
+                id="42",
+                parameters={"priority": 3, "binary_data_output": True},
+                outputs=[{"name": "o", "parameters": {"binary_data": False, "k": "v"}}, {"name": "p"}],
+            )
         )
     )
 
@@ -100,9 +103,9 @@ def test_ids_parameters_and_wanted_outputs_are_kept() -> None:
 
 
 def test_absent_and_null_members_are_the_same() -> None:
-    nothing = parse_request(written(tensor([1, 2]), id=None, parameters=None, outputs=None))
+    nothing = finish(parse_steps(written(tensor([1, 2]), id=None, parameters=None, outputs=None)))
 
-    assert nothing == parse_request(written(tensor([1, 2])))
+    assert nothing == finish(parse_steps(written(tensor([1, 2]))))
     assert (nothing.id, nothing.parameters, nothing.outputs, nothing.binary) == ("", {}, [], False)
 
 
@@ -113,7 +116,7 @@ def test_several_binary_inputs_follow_in_their_order() -> None:
         tensor(None, "UINT8", (1,), "c", binary_data_size=1),
     )
 
-    a, b, c = parse_request(head + b"\x01\x02\x03", len(head)).inputs
+    a, b, c = finish(parse_steps(head + b"\x01\x02\x03", len(head))).inputs
 
     assert (a.data, unpack("INT32", bytes(b.data)), c.data) == (b"\x01\x02", [5], b"\x03")
 
@@ -126,7 +129,7 @@ def test_the_bytes_of_a_large_tensor_stay_in_the_arena() -> None:
     assert lease is not None
     lease.view[:] = head + data
 
-    found = only(parse_request(lease, len(head))).data
+    found = only(finish(parse_steps(lease, len(head)))).data
 
     assert not isinstance(found, bytes)
     assert (found.offset, len(found)) == (lease.offset + len(head), len(data))
@@ -146,7 +149,7 @@ def test_empty_tensors_do_not_copy_the_body() -> None:
             copied.append(self)
             return super().__bytes__()
 
-    *empty, full = parse_request(Watched(lease._place, lease.offset, lease.length), len(head)).inputs
+    *empty, full = finish(parse_steps(Watched(lease._place, lease.offset, lease.length), len(head))).inputs
 
     assert [each.data for each in empty] == [b""] * 3
     assert bytes(full.data) == bytes(9)
@@ -156,11 +159,13 @@ def test_empty_tensors_do_not_copy_the_body() -> None:
 def test_white_space_between_the_lists_of_data_changes_nothing() -> None:
     body = written(tensor([[1], [2]], shape=(2, 1)))
 
-    assert parse_request(body.replace(b"[[1]", b"[" + b"\n\t " * 1000 + b"[1]")) == parse_request(body)
+    assert finish(parse_steps(body.replace(b"[[1]", b"[" + b"\n\t " * 1000 + b"[1]"))) == finish(parse_steps(body))
 
 
 def test_a_parameter_may_have_the_name_of_an_extension_elsewhere() -> None:
-    request = parse_request(written(tensor([1, 2], classification="cat"), parameters={"shared_memory_region": "r"}))
+    request = finish(
+        parse_steps(written(tensor([1, 2], classification="cat"), parameters={"shared_memory_region": "r"}))
+    )
 
     assert (only(request).parameters, request.parameters) == ({"classification": "cat"}, {"shared_memory_region": "r"})
 
@@ -218,7 +223,7 @@ INT = tensor([1, 2])
 )  # fmt: skip
 def test_what_is_no_request_is_refused_with_the_reason(body: bytes, reason: str) -> None:
     with pytest.raises(BadRequest, match=reason):
-        parse_request(body)
+        finish(parse_steps(body))
 
 
 @pytest.mark.parametrize(
@@ -247,13 +252,13 @@ def test_bytes_that_contradict_the_json_are_refused(head: Any, rest: bytes, reas
     body = written(head)
 
     with pytest.raises(BadRequest, match=reason):
-        parse_request(body + rest, len(body))
+        finish(parse_steps(body + rest, len(body)))
 
 
 @pytest.mark.parametrize("length", [-1, 3, 10**400])
 def test_a_length_of_json_that_the_body_cannot_have_is_refused(length: int) -> None:
     with pytest.raises(BadRequest, match=rf"said to have {length} bytes; the body has 2"):
-        parse_request(b"{}", length)
+        finish(parse_steps(b"{}", length))
 
 
 @given(st.sampled_from(["name", "datatype", "parameters", "outputs"]), st.sampled_from(["x", "\\", "é", "9"]))
@@ -263,5 +268,5 @@ def test_a_refusal_is_short_whatever_it_is_about(member: str, character: str) ->
     body = written(INT | ({} if member in more else {member: long}), **{k: v for k, v in more.items() if k == member})
 
     with pytest.raises(BadRequest) as refused:
-        parse_request(body)
+        finish(parse_steps(body))
     assert len(str(refused.value)) < 2000

@@ -365,22 +365,24 @@ def of_several(
     return bench, callers
 
 
-def test_clients_that_are_all_here_are_cut_over_the_workers() -> None:
-    bench, _ = of_several(workers_share_cores=False)
+@pytest.mark.parametrize(
+    ("workers_share_cores", "clients", "decision"),
+    [
+        pytest.param(False, 8, Send(8, "split", over=2), id="over the workers"),
+        pytest.param(False, 5, Send(5, "split", over=2), id="an odd number as well"),
+        pytest.param(True, 8, Send(8, "full"), id="but not where the workers share cores"),
+    ],
+)
+def test_clients_that_are_all_here_are_cut(workers_share_cores: bool, clients: int, decision: Send) -> None:
+    bench, _ = of_several(workers_share_cores, clients=clients)
 
-    assert bench.decide(idle=2) == Send(8, "split", over=2)
+    assert bench.decide(idle=2) == decision
 
 
 def test_of_those_whose_hold_ends_a_share_goes_to_a_worker_and_the_next_one_stays_for_the_others() -> None:
     bench, _ = of_several(workers_share_cores=False)
 
     assert bench.decide(idle=2, waiting=5, held=bench.now - DELAY) == Send(4, "split")
-
-
-def test_an_odd_number_of_clients_is_cut_as_well() -> None:
-    bench, _ = of_several(workers_share_cores=False, clients=5)
-
-    assert bench.decide(idle=2) == Send(5, "split", over=2)
 
 
 def test_clients_count_with_each_request_where_they_send_several_at_once() -> None:
@@ -404,12 +406,6 @@ def test_a_batch_that_came_about_as_planned_was_not_missed() -> None:
     assert bench.traffic.together.changes == before
     assert bench.decide(idle=1, waiting=7, held=bench.now - DELAY) == Send(7, "delay")
     assert bench.traffic.together.changes == before + 1
-
-
-def test_but_not_where_the_workers_share_cores() -> None:
-    bench, _ = of_several(workers_share_cores=True)
-
-    assert bench.decide(idle=2) == Send(8, "full")
 
 
 def test_a_second_worker_that_only_slows_the_first_is_not_used_and_its_clients_are_joined() -> None:

@@ -4,8 +4,10 @@ import pytest
 
 from tsctl.daemon.batching.policies.auto import Auto
 from tsctl.daemon.batching.policies.collector import Facts, Send
-from tsctl.daemon.batching.policies.table import DEFAULT_POLICY, POLICIES, Greedy, make_collector
+from tsctl.daemon.batching.policies.table import Greedy, make_collector
 from tsctl.daemon.batching.traffic.traffic import Traffic
+from tsctl.daemon.model_settings import POLICIES
+from tsctl.daemon.models.settings import ROWS
 
 
 @pytest.mark.parametrize(
@@ -30,4 +32,4 @@ def test_a_collector_is_named_after_its_policy(policy: str) -> None:
 
 
 def test_the_default_anticipates() -> None:
-    assert isinstance(make_collector(DEFAULT_POLICY, 4, 0.1, Traffic(4)), Auto)
+    assert isinstance(make_collector(ROWS["policy"].default, 4, 0.1, Traffic(4)), Auto)

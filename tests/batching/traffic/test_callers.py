@@ -1,5 +1,7 @@
 """The regular callers, and which of them are present."""
 
+import pytest
+
 from tsctl.daemon.batching.traffic.callers import Callers, Survival
 from tsctl.daemon.core.job import Caller, Job
 
@@ -33,24 +35,19 @@ class Home:
         return self.callers.regulars, self.callers.present, self.callers.strangers
 
 
-def test_a_connection_is_regular_from_its_second_request_on() -> None:
+@pytest.mark.parametrize("pipelined", [False, True])
+def test_a_connection_is_a_strangers_until_its_second_request_comes(pipelined: bool) -> None:
     home, caller = Home(), Caller()
 
-    home.serve(caller)
-    assert home.counts == (0, 0, 0)
-    home.arrive(caller)
-
-    assert home.counts == (1, 1, 0)
-
-
-def test_its_first_request_is_a_strangers_until_the_second_comes() -> None:
-    home, caller = Home(), Caller()
-
-    home.arrive(caller)
+    first = home.arrive(caller)
     assert home.counts == (0, 0, 1)
-    home.arrive(caller)  # pipelined: connections count, not jobs
+    if not pipelined:
+        home.callers.taken(first)
+        home.callers.ended(first, 0.0)
+        assert home.counts == (0, 0, 0)
+    home.arrive(caller)
 
-    assert home.counts == (1, 1, 0)
+    assert home.counts == (1, 1, 0), "connections count, not jobs"
 
 
 def test_a_regular_is_here_while_its_job_waits_and_while_it_runs() -> None:

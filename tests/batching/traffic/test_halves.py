@@ -43,16 +43,15 @@ def test_halves_are_tried_and_kept_where_the_worker_waits_for_the_daemon() -> No
     assert server.halves.share == 4
 
 
-def test_clients_of_a_large_fixed_part_stay_together() -> None:
-    server = Server(per_batch=0.005, per_job=0.0001, pause=0.00004)
-
-    for _ in range(2 * REVIEW):
-        server.run()
-        assert not server.halves.share
-
-
-def test_a_handler_that_does_next_to_nothing_is_not_asked_more_often() -> None:
-    server = Server(per_batch=0.00002, per_job=0.000002, pause=0.00004)
+@pytest.mark.parametrize(
+    ("per_batch", "per_job"),
+    [
+        pytest.param(0.005, 0.0001, id="clients of a large fixed part stay together"),
+        pytest.param(0.00002, 0.000002, id="a handler that does next to nothing is not asked more often"),
+    ],
+)
+def test_where_halves_bring_nothing_there_are_none(per_batch: float, per_job: float) -> None:
+    server = Server(per_batch, per_job, pause=0.00004)
 
     for _ in range(2 * REVIEW):
         server.run()

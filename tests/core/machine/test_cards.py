@@ -54,22 +54,14 @@ def test_a_process_that_prints_anything_else_has_failed(text: str) -> None:
     assert parse_cards(text) == FoundCards(troubles=["NVML does not answer: its process has failed"])
 
 
-def test_this_machine_can_be_asked() -> None:
-    found = ask_cards(60.0)
-
-    assert found.driver or found.troubles[0].startswith("NVML does not answer: ")
-
-
 def test_a_driver_that_hangs_costs_a_timeout() -> None:
     found = ask_cards(0.2, [sys.executable, "-S", "-c", "import time; time.sleep(600)"])
 
     assert found == FoundCards(troubles=["NVML does not answer: its driver has hung for 0.2 s"])
-
-
-def test_a_process_that_cannot_be_made_is_no_answer(tmp_path: Path) -> None:
-    assert ask_cards(1.0, [str(tmp_path / "none")]).troubles == [
-        "NVML does not answer: no process: No such file or directory"
-    ]
+    no_process = "NVML does not answer: no process: No such file or directory"
+    assert ask_cards(1.0, ["/nowhere/none"]).troubles == [no_process]
+    here = ask_cards(60.0)
+    assert here.driver or here.troubles[0].startswith("NVML does not answer: ")
 
 
 def test_nvml_is_believed_more_than_the_kernel_module(tmp_path: Path) -> None:
@@ -78,12 +70,7 @@ def test_nvml_is_believed_more_than_the_kernel_module(tmp_path: Path) -> None:
 
     assert find_cards(lambda: one, lambda: True, directory(tmp_path, 2)) is one
     assert find_cards(lambda: one, lambda: True, tmp_path / "none") is one
-
-
-def test_without_nvml_the_kernel_module_counts(tmp_path: Path) -> None:
-    found = find_cards(lambda: pytest.fail("asked"), lambda: False, directory(tmp_path, 2))
-
-    assert found == FoundCards(UNNAMED)
+    assert find_cards(lambda: pytest.fail("asked"), lambda: False, tmp_path) == FoundCards(UNNAMED), "without NVML"
 
 
 def test_where_nvml_fails_the_kernel_module_counts_and_the_reason_is_told(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Mapping
 
+import pytest
+
 from tests.metrics.reading import shown
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.machine.cards import Card, FoundCards
@@ -41,20 +43,13 @@ def test_torchserves_names_and_labels() -> None:
     }
 
 
-def test_without_gpus_nothing_is_asked() -> None:
+@pytest.mark.parametrize("cards", [[], [Card(index=0)]], ids=["none", "GPUs that only the kernel module tells of"])
+async def test_without_gpus_that_have_a_state_nothing_is_asked(cards: list[Card]) -> None:
     driver = Driver(FIRST)
-    gpus = Gpus(FakeClock(), [], driver)
+    gpus = Gpus(FakeClock(), cards, driver)
 
-    assert asyncio.run(gpus.read()) == NONE
-    assert (gpus.any, driver.asked) == (False, 0)
-
-
-def test_gpus_that_only_the_kernel_module_tells_of_have_no_state() -> None:
-    driver = Driver()
-    gpus = Gpus(FakeClock(), [Card(index=0)], driver)
-
-    assert asyncio.run(gpus.read()) == NONE
-    assert (gpus.any, driver.asked, gpus.names) == (False, 0, ["0"])
+    assert await gpus.read() == NONE
+    assert (gpus.any, driver.asked, gpus.names) == (False, 0, ["0"] * len(cards))
 
 
 async def test_a_gpu_has_the_number_of_its_place_whatever_the_machine_calls_it() -> None:

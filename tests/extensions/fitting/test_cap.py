@@ -57,10 +57,7 @@ def test_a_failure_long_after_all_fitted_again_begins_anew() -> None:
     assert raised(more, SIZE, more.due) is None
 
 
-@given(
-    size=st.integers(2, 64),
-    fits=st.lists(st.integers(1, 64), min_size=1, max_size=50),
-)
+@given(size=st.integers(2, 64), fits=st.lists(st.integers(1, 64), min_size=1, max_size=50))
 def test_whatever_fits_and_when_the_cap_is_within_the_batch_size_and_is_tried_again(size: int, fits: list[int]) -> None:
     cap: Cap | None = None
     now = 0.0

@@ -14,11 +14,13 @@ from tsctl.daemon.core.client import Clients
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.extensions.grpc.health import HealthService
 from tsctl.daemon.extensions.grpc.oip import SERVICES, OpenInferenceService
+from tsctl.daemon.extensions.grpc.prediction import ServiceParts
 from tsctl.daemon.extensions.grpc.protos.messages import message_class, service
 from tsctl.daemon.extensions.grpc.server import Calls, GrpcServer, load_grpc, methods_of
 from tsctl.daemon.extensions.grpc.torchserve import InferenceService
 from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
 from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
+from tsctl.daemon.extensions.grpc.waiting.in_order import StepTurns
 from tsctl.daemon.extensions.grpc.waiting.incoming import CALLS, SHARE, Incoming
 from tsctl.daemon.extensions.grpc.waiting.writing import Writing
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
@@ -64,12 +66,11 @@ class GrpcHouse:
         models = AwaitedModels(self.house.registry, 2, ReceiveBudget())
         self.sending = SendBudget(MOST_UNREAD)
         self.arrivals = arrivals = Arrivals(self.house.clock)
-        methods = methods_of(InferenceService(self.house.registry, models, arrivals, take))
+        self.parts = ServiceParts(self.house.registry, lambda: self.house.started, models, arrivals, take, StepTurns())
+        methods = methods_of(InferenceService(self.parts))
         methods |= methods_of(self.health, open=True)
         for name in SERVICES:
-            methods |= methods_of(
-                OpenInferenceService(name, self.house.registry, lambda: self.house.started, models, arrivals, take)
-            )
+            methods |= methods_of(OpenInferenceService(name, self.parts))
         writing = Writing(self.sending, self.house.clock)
         self.receiving = ReceiveBudget()
         incoming = Incoming(self.house.clock, most, self.receiving, 60.0)
@@ -136,17 +137,9 @@ def prediction(name: str, version: str = "", **inputs: bytes) -> Any:
 
 
 @asynccontextmanager
-async def grpc_house(
-    root: Path,
-    tokens: tuple[str, ...] = (),
-    most: int = 100_000,
-    clients: Clients | None = None,
-    calls: int = CALLS,
-    take: Take | None = None,
-    proxies: TrustedProxies | None = None,
-) -> AsyncIterator[GrpcHouse]:
-    """Serve a daemon's parts over gRPC."""
-    made = GrpcHouse(root, tokens, most, clients, calls, take, proxies)
+async def grpc_house(root: Path, **parts: Any) -> AsyncIterator[GrpcHouse]:
+    """Serve a daemon's parts over gRPC; `parts` are those of GrpcHouse."""
+    made = GrpcHouse(root, **parts)
     (made.port,) = made.server.bind([("127.0.0.1", 0)])
     await made.server.begin()
     try:

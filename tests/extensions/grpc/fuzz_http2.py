@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 
 from tests.extensions.grpc.http2 import ENDS_THE_LOOP, PREFACE, frame, grpc_call
-from tests.lab.fuzz.target import Target
+from tests.lab.fuzz.targets import Target
 from tsctl.daemon.core.clock import LoopClock
 from tsctl.daemon.extensions.grpc.health import SERVICE, HealthService
 from tsctl.daemon.extensions.grpc.server import Calls, GrpcServer, load_grpc, methods_of

@@ -2,13 +2,14 @@
 
 from google.protobuf.message import DecodeError
 
-from tests.lab.fuzz.target import Target
+from tests.lab.fuzz.targets import Target
 from tsctl.daemon.api.tensors.forms import InferAnswer
-from tsctl.daemon.api.tensors.sizes import check_bytes
+from tsctl.daemon.api.tensors.sizes import check_steps as check_bytes
+from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.core.errors import BadRequest
-from tsctl.daemon.extensions.grpc.protos.limits import check_message
+from tsctl.daemon.extensions.grpc.protos.limits import check_steps
 from tsctl.daemon.extensions.grpc.protos.messages import message_class, request_class
-from tsctl.daemon.extensions.grpc.tensor_contents import read_request, write_answer
+from tsctl.daemon.extensions.grpc.tensor_contents import read_steps, write_steps
 
 _REQUEST = message_class("inference.ModelInferRequest")
 _RECEIVED = request_class("inference.ModelInferRequest")
@@ -17,31 +18,31 @@ _RESPONSE = message_class("inference.ModelInferResponse")
 
 def check(data: bytes) -> object:
     try:
-        check_message(_RECEIVED.DESCRIPTOR, data)
+        finish(check_steps(_RECEIVED.DESCRIPTOR, data))
         message = _RECEIVED.FromString(data)
     except (DecodeError, UnicodeDecodeError):
         return None
     except BadRequest as error:
         return str(error)
     try:
-        request = read_request(message)
+        request = finish(read_steps(message))
     except BadRequest as error:
         assert len(str(error)) < 4000 + len(data)
         return str(error)
     for tensor in request.inputs:
-        check_bytes(tensor.name, tensor.datatype, tensor.shape, tensor.data)
+        finish(check_bytes(tensor.name, tensor.datatype, tensor.shape, tensor.data))
     answer = InferAnswer("m", "1", request.id, request.parameters, request.inputs)
     sent = []
     for raw in (False, True):
         response = _RESPONSE()
-        write_answer(answer, response, raw=raw)
+        finish(write_steps(answer, response, raw=raw))
         back = _REQUEST(inputs=[], raw_input_contents=response.raw_output_contents)
         for output in response.outputs:
             back.inputs.add().ParseFromString(output.SerializeToString())  # inputs and outputs have the same fields
         # As typed contents, a signalling NaN becomes a quiet one: Python's floats hold no other.
         exact = raw or not any(each.datatype in ("FP32", "FP64") for each in request.inputs)
         if exact and not any(each.parameters for each in request.inputs):
-            assert read_request(_RECEIVED.FromString(back.SerializeToString())).inputs == request.inputs
+            assert finish(read_steps(_RECEIVED.FromString(back.SerializeToString()))).inputs == request.inputs
         sent.append(response.SerializeToString(deterministic=True))
     return sent
 

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tsctl.daemon.api.tensors.forms import InferRequest
+from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.extensions.grpc.protos.messages import message_class, request_class
-from tsctl.daemon.extensions.grpc.tensor_contents import read_request
+from tsctl.daemon.extensions.grpc.tensor_contents import read_steps
 
 _CONTENTS = {
     "BOOL": "bool_contents", "BYTES": "bytes_contents", "FP32": "fp32_contents", "FP64": "fp64_contents",
@@ -32,4 +33,4 @@ def ways_of(tensor: dict[str, Any], data: bytes, values: Sequence[Any]) -> dict[
 
 def _received(**fields: Any) -> InferRequest:
     sent = message_class("inference.ModelInferRequest")(**fields).SerializeToString()
-    return read_request(request_class("inference.ModelInferRequest").FromString(sent))
+    return finish(read_steps(request_class("inference.ModelInferRequest").FromString(sent)))

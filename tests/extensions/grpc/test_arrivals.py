@@ -46,6 +46,10 @@ class House:
         self.arrivals.submit(cast(ModelVersion, self.model), made, self.refused.append)
         return made
 
+    def heads(self, count: int) -> None:
+        for _ in range(count):
+            self.arrivals.head()
+
     def turns(self, count: int) -> None:
         for _ in range(count):
             self.clock.step()
@@ -65,8 +69,7 @@ def test_a_lone_call_is_submitted_at_once(house: House) -> None:
 
 
 def test_a_call_that_had_company_is_submitted_after_some_turns_of_the_loop(house: House) -> None:
-    house.arrivals.head()
-    house.arrivals.head()
+    house.heads(2)
     house.arrivals.message()  # a call that leads to no job
     call = house.arrive()
     house.turns(QUIET - 1)
@@ -77,8 +80,7 @@ def test_a_call_that_had_company_is_submitted_after_some_turns_of_the_loop(house
 
 
 def test_a_call_whose_message_is_on_its_way_is_awaited(house: House) -> None:
-    house.arrivals.head()
-    house.arrivals.head()
+    house.heads(2)
     first = house.arrive()
     house.clock.settle()
     assert house.model.submitted == []
@@ -89,8 +91,7 @@ def test_a_call_whose_message_is_on_its_way_is_awaited(house: House) -> None:
 
 
 def test_a_late_message_is_awaited_for_no_longer_than_that_and_only_once(house: House) -> None:
-    house.arrivals.head()
-    house.arrivals.head()
+    house.heads(2)
     first = house.arrive()
     house.clock.advance(LONGEST * 0.9)
     assert house.model.submitted == []
@@ -105,8 +106,7 @@ def test_a_late_message_is_awaited_for_no_longer_than_that_and_only_once(house: 
 
 def test_calls_that_come_without_end_are_submitted_in_time(house: House) -> None:
     for _ in range(10):
-        house.arrivals.head()
-        house.arrivals.head()
+        house.heads(2)
         house.arrive()
         house.clock.advance(LONGEST / 4)
 
@@ -114,8 +114,7 @@ def test_calls_that_come_without_end_are_submitted_in_time(house: House) -> None
 
 
 def test_the_message_of_a_call_that_leads_to_no_job_ends_the_waiting_for_it(house: House) -> None:
-    house.arrivals.head()
-    house.arrivals.head()
+    house.heads(2)
     first = house.arrive()
     house.clock.settle()
     house.arrivals.message()
@@ -125,8 +124,7 @@ def test_the_message_of_a_call_that_leads_to_no_job_ends_the_waiting_for_it(hous
 
 
 def test_a_held_job_whose_client_leaves_is_not_submitted(house: House) -> None:
-    house.arrivals.head()
-    house.arrivals.head()
+    house.heads(2)
     left = house.arrive()
     house.arrivals.abandon(cast(ModelVersion, house.model), left)
     house.arrivals.message()
@@ -146,8 +144,7 @@ def test_a_submitted_job_is_abandoned_at_its_model(house: House) -> None:
 
 def test_a_refused_job_is_told_so_and_the_others_are_submitted() -> None:
     house, accepting = House(Stopping("no")), Model()
-    house.arrivals.head()
-    house.arrivals.head()
+    house.heads(2)
     house.arrive()
     house.arrivals.message()
     other = job()

@@ -5,8 +5,9 @@ from typing import Any
 
 from tests.tsctl.tensors.test_requests import WHOLE, read
 from tsctl.daemon.api.tensors.elements import pack
+from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.extensions.grpc.protos.messages import message_class, request_class
-from tsctl.daemon.extensions.grpc.tensor_contents import read_request
+from tsctl.daemon.extensions.grpc.tensor_contents import read_steps
 from tsctl.tensors.bodies import write_grpc_message
 
 
@@ -36,7 +37,9 @@ def test_texts_have_their_lengths_and_large_shapes_their_digits() -> None:
 
 
 def test_the_daemon_reads_the_whole_message() -> None:
-    found = read_request(request_class("inference.ModelInferRequest").FromString(write_grpc_message(read(WHOLE), "m")))
+    found = finish(
+        read_steps(request_class("inference.ModelInferRequest").FromString(write_grpc_message(read(WHOLE), "m")))
+    )
 
     assert (found.id, found.parameters) == ("seven", WHOLE["parameters"])
     assert [(each.name, each.datatype, each.shape) for each in found.inputs] == [
@@ -47,11 +50,3 @@ def test_the_daemon_reads_the_whole_message() -> None:
     assert bytes(found.inputs[1].data) == pack("BYTES", ["a", "éé"])
     assert found.inputs[0].parameters == {"kind": "b"}
     assert [(each.name, each.parameters) for each in found.outputs] == [("y", {"of": 300}), ("z", {})]
-
-
-def test_the_message_names_the_model_and_its_version() -> None:
-    kind = message_class("inference.ModelInferRequest")
-
-    named = kind.FromString(write_grpc_message(read(WHOLE), "flowers", "2.0"))
-
-    assert (named.model_name, named.model_version) == ("flowers", "2.0")

@@ -40,7 +40,7 @@ async def test_the_client_in_the_access_log(tmp_path: Path, trusted: str, told: 
 
 
 async def test_a_refused_call_is_its_clients_too(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path, ("secret",), proxies=TrustedProxies(["127.0.0.1"])) as served:
+    async with grpc_house(tmp_path, tokens=("secret",), proxies=TrustedProxies(["127.0.0.1"])) as served:
         call = served.call("Predictions", prediction("m"), metadata=((FORWARDED, "203.0.113.7"),))
         with pytest.raises(served.grpc.aio.AioRpcError):
             await served.settled(call)

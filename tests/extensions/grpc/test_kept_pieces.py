@@ -2,13 +2,13 @@
 
 import asyncio
 import tracemalloc
-from typing import cast
 
 import pytest
 
+from tests.extensions.grpc.test_streams import Flow
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.core.job import Flow, Job, Piece, Reply
+from tsctl.daemon.core.job import Job, Piece, Reply
 from tsctl.daemon.extensions.grpc import prediction as predictions
 from tsctl.daemon.extensions.grpc.codes import Code
 from tsctl.daemon.extensions.grpc.heads import read_head
@@ -16,19 +16,6 @@ from tsctl.daemon.extensions.grpc.prediction import CallFailed, replies_at_end
 from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
 
 BOUND = 100_000
-
-
-class _Refused:
-    """The source of a stream; counts how often further pieces were refused."""
-
-    wanted = False
-    count = 0
-
-    def drained(self) -> None:
-        """Do nothing: the test makes the pieces."""
-
-    def refuse(self) -> None:
-        self.count += 1
 
 
 async def _called(version: StubVersion) -> tuple["asyncio.Task[list[Reply]]", Job]:
@@ -48,16 +35,16 @@ async def test_a_call_for_a_whole_answer_keeps_no_more_pieces_than_the_bound_say
     monkeypatch.setattr(predictions, "MOST_KEPT", BOUND)
     version = StubVersion(clock=FakeClock())
     call, job = await _called(version)
-    flow = _Refused()
+    flow = Flow()
 
     tracemalloc.start()
     for _ in range(10_000):
-        job.stream(Piece(200, bytes(bytearray(size)), flow=cast(Flow, flow)))
+        job.stream(Piece(200, bytes(bytearray(size)), flow=flow))
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
     assert most < 10 * BOUND, "the pieces were kept"
-    assert flow.count, "the worker goes on for nobody"
+    assert flow.refused, "the worker goes on for nobody"
     with pytest.raises(CallFailed, match="more than 100000 bytes in pieces") as failed:
         await call
     assert failed.value.code is Code.RESOURCE_EXHAUSTED

@@ -96,27 +96,19 @@ async def test_the_list_of_health_names_the_models_of_the_client(tmp_path: Path,
         assert set(told.statuses) - {"", INFERENCE} == names
 
 
-async def test_beyond_its_rate_a_client_is_told_when_to_come_again(tmp_path: Path) -> None:
+async def test_beyond_its_rate_or_its_bytes_a_client_is_told_so(tmp_path: Path) -> None:
+    limited = shown("limited")
     async with grpc_house(tmp_path, clients=known()) as made:
         await made.house.serve("one")
         for _ in range(2):
-            await made.settled(made.call("Predictions", prediction("one", data=b"1"), **shown("limited")))
+            await made.settled(made.call("Predictions", prediction("one", data=b"1"), **limited))
 
-        code, text = await failure(made, made.call("Predictions", prediction("one", data=b"1"), **shown("limited")))
+        code, text = await failure(made, made.call("Predictions", prediction("one", data=b"1"), **limited))
 
         assert code == "RESOURCE_EXHAUSTED" and "1 requests a second, 2 at once" in text
         assert made.statuses == [200, 200, 429]
-
-
-async def test_a_message_may_have_so_many_bytes(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path, clients=known()) as made:
-        await made.house.serve("one")
-
-        call = made.call("Predictions", prediction("one", a=b"123456", b=b"12345"), **shown("limited"))
-
-        code, text = await failure(made, call)
-
-        assert (code, text) == ("RESOURCE_EXHAUSTED", "The body has 11 bytes; client `limited` may send 10 (413).")
+        larger = await failure(made, made.call("Predictions", prediction("one", a=b"123456", b=b"12345"), **limited))
+        assert larger == ("RESOURCE_EXHAUSTED", "The body has 11 bytes; client `limited` may send 10 (413).")
 
 
 async def test_a_handler_sees_no_key_and_the_clients_priority(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.extensions.grpc.protos.limits import (
     AT_ONCE,
@@ -13,7 +14,6 @@ from tsctl.daemon.extensions.grpc.protos.limits import (
     MOST_PARAMETERS,
     MOST_TEXT,
     UNCOUNTED,
-    check_message,
     check_steps,
 )
 from tsctl.daemon.extensions.grpc.protos.messages import message_class
@@ -65,7 +65,7 @@ BEYOND = {
 def test_as_many_as_may_be_are_read(name: str) -> None:
     message = WITHIN[name]()
 
-    check_message(message.DESCRIPTOR, message.SerializeToString())
+    finish(check_steps(message.DESCRIPTOR, message.SerializeToString()))
 
 
 @pytest.mark.parametrize("name", BEYOND)
@@ -73,7 +73,7 @@ def test_one_too_many_is_refused(name: str) -> None:
     message = BEYOND[name]()
 
     with pytest.raises(BadRequest, match="The message has more than "):
-        check_message(message.DESCRIPTOR, message.SerializeToString())
+        finish(check_steps(message.DESCRIPTOR, message.SerializeToString()))
 
 
 def test_many_fields_are_counted_in_slices() -> None:
@@ -97,7 +97,7 @@ def test_a_long_text_is_refused_before_protobuf_copies_it(name: str) -> None:
     message = LONG_TEXTS[name]("x" * (MOST_TEXT + 1))
 
     with pytest.raises(BadRequest, match=f"The text `[a-z_]+` of the message has {MOST_TEXT + 1} bytes"):
-        check_message(message.DESCRIPTOR, message.SerializeToString())
+        finish(check_steps(message.DESCRIPTOR, message.SerializeToString()))
 
 
 @given(st.binary(max_size=40))
@@ -110,4 +110,4 @@ def test_what_protobuf_parses_is_no_error(data: bytes) -> None:
     except DecodeError:
         return
 
-    check_message(INFER.DESCRIPTOR, data + around)
+    finish(check_steps(INFER.DESCRIPTOR, data + around))

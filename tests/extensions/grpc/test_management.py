@@ -19,8 +19,6 @@ from tsctl.daemon.extensions.grpc.management.torchserve import SERVICE, Manageme
 from tsctl.daemon.extensions.grpc.oip import SERVICES
 from tsctl.daemon.extensions.grpc.protos.messages import message_class
 from tsctl.daemon.extensions.grpc.server import methods_of
-from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
-from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.router import join, resolved
 
 pytestmark = pytest.mark.slow  # a real server and client
@@ -37,8 +35,7 @@ async def managed(root: Path) -> AsyncIterator[GrpcHouse]:
         )
         routes = resolved(routes)
         methods = methods_of(ManagementService(routes))
-        models = AwaitedModels(house.registry, 2, ReceiveBudget())
-        methods |= methods_of(RepositoryService(OIP, house.registry, lambda: True, models, made.arrivals, routes))
+        methods |= methods_of(RepositoryService(OIP, made.parts, routes))
         made.calls._methods = {**made.calls._methods, **methods}
         yield made
 

@@ -5,6 +5,7 @@ import logging
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,33 +21,32 @@ from tsctl.daemon.core.errors import StartError
 from tsctl.daemon.extensions.grpc.oip import SERVICES
 from tsctl.daemon.extensions.grpc.protos.messages import message_class
 from tsctl.daemon.extensions.grpc.server import NotUtf8
-from tsctl.daemon.extensions.grpc.servers import GrpcServers
+from tsctl.daemon.extensions.grpc.servers import GrpcService
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
-from tsctl.daemon.http.bounds.sending import SendBudget
 
 pytestmark = pytest.mark.slow  # real sockets
 
 
 def made(
-    root: Path, *addresses: str, tokens: Tokens | None = None, registry: Any = None,
-    receiving: ReceiveBudget | None = None, **flags: str,
-) -> GrpcServers:  # fmt: skip
-    house = House(root)
-    return GrpcServers(
-        make_config(root, grpc_address=",".join(addresses), **flags), tokens or Tokens("", ""),
-        registry or house.registry, lambda: True, house.clock, receiving or ReceiveBudget(), SendBudget(),
+    root: Path, *addresses: str, tokens: Tokens | None = None, receiving: ReceiveBudget | None = None, **flags: str
+) -> GrpcService:
+    config = make_config(root, grpc_address=",".join(addresses), **flags)
+    kernel = replace(
+        House(root).kernel, config=config, tokens=tokens or Tokens("", ""), receiving=receiving or ReceiveBudget(),
+        management=dict, ready=lambda: True,
     )  # fmt: skip
+    return GrpcService(kernel)
 
 
 @asynccontextmanager
-async def begun(servers: GrpcServers) -> AsyncIterator[GrpcServers]:
+async def begun(servers: GrpcService) -> AsyncIterator[GrpcService]:
     servers.bind(alone=True)
     for each in servers.servers:
         await each.begin()
     try:
         yield servers
     finally:
-        await servers.close(0.0)
+        await servers.leave(0.0)
 
 
 async def code_of_ping(address: str, token: str = "", credentials: Any = None, owner: str = INFERENCE) -> str:
@@ -95,7 +95,6 @@ async def test_one_port_serves_predictions_and_with_its_token_management(tmp_pat
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     servers = made(tmp_path, address, tokens=Tokens("boss", inference), grpc_management_address=address)
-    servers.manage({})
     repository, management = SERVICES[0], "org.pytorch.serve.grpc.management.ManagementAPIsService"
 
     async with begun(servers):
@@ -141,7 +140,7 @@ async def test_the_end_closes_watchers_at_once(tmp_path: Path) -> None:
         watched = channel.unary_stream(f"/{HEALTH}/Watch")(b"")
         assert (await watched.read()) == b"\x08\x01"
         async with asyncio.timeout(PATIENCE):
-            await servers.close(1000.0)
+            await servers.leave(1000.0)
 
         kind = message_class("grpc.health.v1.HealthCheckResponse")
         assert kind.FromString(await watched.read()).status == 2
@@ -157,7 +156,7 @@ async def test_an_address_of_another_machine_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(StartError, match=r"cannot listen for gRPC on `192\.0\.2\.1:7070`"):
         servers.bind(alone=True)
-    await servers.close(0.0)
+    await servers.leave(0.0)
 
 
 async def end_the_loop(address: str) -> asyncio.StreamWriter:
@@ -182,7 +181,7 @@ async def test_a_server_whose_loop_a_client_has_ended_serves_again_at_its_port(t
 
             assert await code_of_ping(servers.bound[0]) == "OK"
             assert not watched.done()  # what ran goes on
-            await servers.close(1000.0)  # and ends with the daemon, as the call without an end does
+            await servers.leave(1000.0)  # and ends with the daemon, as the call without an end does
             await watched.read()
             attacker.close()
             await attacker.wait_closed()

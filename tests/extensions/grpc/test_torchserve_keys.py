@@ -78,7 +78,4 @@ def test_ages_of_connections_have_no_effect(tmp_path: Path, key: str) -> None:
 def test_a_wish_for_tls_that_would_be_lost_stops_the_start(tmp_path: Path) -> None:
     with pytest.raises(StartError, match=r"config.properties: enable_grpc_ssl: TLS comes from `certificate_file`"):
         configured(tmp_path, "enable_grpc_ssl=true")
-
-
-def test_the_same_key_without_that_wish_is_a_note(tmp_path: Path) -> None:
     assert "enable_grpc_ssl" in configured(tmp_path, "enable_grpc_ssl=false").notes[0]

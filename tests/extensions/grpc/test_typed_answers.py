@@ -6,8 +6,9 @@ import pytest
 
 from tsctl.daemon.api.tensors.elements import pack
 from tsctl.daemon.api.tensors.forms import InferAnswer, Tensor
+from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.extensions.grpc.protos.messages import message_class
-from tsctl.daemon.extensions.grpc.tensor_contents import write_answer, write_steps
+from tsctl.daemon.extensions.grpc.tensor_contents import write_steps
 
 COUNT = 20_000
 VALUES: dict[str, tuple[str, list[Any]]] = {
@@ -28,7 +29,7 @@ def test_every_element_is_there(datatype: str, count: int) -> None:
     field, values = VALUES[datatype]
     message = message_class("inference.ModelInferResponse")()
 
-    write_answer(answer_of(datatype, values * (count // 2)), message, raw=False)
+    finish(write_steps(answer_of(datatype, values * (count // 2)), message, raw=False))
 
     (output,) = message.outputs
     assert list(getattr(output.contents, field)) == values * (count // 2)

@@ -124,8 +124,9 @@ async def test_beyond_its_rate_a_client_is_told_when_to_come_again(ask: Ask, hou
     assert (await ask("/predictions/one", "limited")).status == 200
 
 
-async def test_a_prediction_without_a_body_counts_too(ask: Ask) -> None:
+async def test_a_prediction_without_a_body_counts_too_and_a_refusal_by_its_reason(ask: Ask, house: House) -> None:
     assert [(await ask("/predictions/one", "limited", b"", "GET")).status for _ in range(3)] == [200, 200, 429]
+    assert house.registry.find("one").metrics.refusals["client_rate"] == 1
 
 
 async def test_a_body_may_have_so_many_bytes(ask: Ask) -> None:
@@ -136,23 +137,10 @@ async def test_a_body_may_have_so_many_bytes(ask: Ask) -> None:
     assert b"The body has 11 bytes; client `limited` may send 10" in refused.body
 
 
-async def test_the_requests_of_a_client_may_all_have_low_priority(ask: Ask, house: House) -> None:
+async def test_the_handler_sees_no_key_and_the_priority_of_the_client(ask: Ask, house: House) -> None:
     await ask("/predictions/one", "batch")
     await ask("/predictions/one", "free")
 
     jobs = [job for worker in house.engine.workers for batch in worker.batches for job in batch.jobs]
     assert [job.low_priority for job in jobs] == [True, False]
-
-
-async def test_the_handler_does_not_see_a_key(ask: Ask, house: House) -> None:
-    await ask("/predictions/one", "free")
-
-    [job] = [job for worker in house.engine.workers for batch in worker.batches for job in batch.jobs]
-    assert "authorization" not in {name.lower() for name, _ in job.headers}
-
-
-async def test_a_refusal_for_the_rate_is_counted_by_its_reason(ask: Ask, house: House) -> None:
-    for _ in range(3):
-        await ask("/predictions/one", "limited", b"", "GET")
-
-    assert house.registry.find("one").metrics.refusals["client_rate"] == 1
+    assert "authorization" not in {name.lower() for job in jobs for name, _ in job.headers}

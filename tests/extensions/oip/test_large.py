@@ -38,18 +38,9 @@ async def declared(root: Path, config: str = CONFIG) -> House:
     return house
 
 
-async def test_a_large_request_reaches_the_worker(tmp_path: Path) -> None:
+async def test_others_are_answered_while_it_is_read_and_it_reaches_the_worker(tmp_path: Path) -> None:
     house = await declared(tmp_path)
     values = recorded(house)
-
-    assert (await house.ask("POST", INFER, numbers())).status == 200
-
-    (value,) = values
-    assert value == b"\x01\0\0\0" * MANY
-
-
-async def test_others_are_answered_while_it_is_read(tmp_path: Path) -> None:
-    house = await declared(tmp_path)
 
     large = asyncio.ensure_future(house.ask("POST", INFER, numbers()))
     for _ in range(5):
@@ -58,6 +49,7 @@ async def test_others_are_answered_while_it_is_read(tmp_path: Path) -> None:
 
     assert (live.status, large.done()) == (200, False)
     assert (await large).status == 200
+    assert values == [b"\x01\0\0\0" * MANY]
 
 
 async def test_many_elements_of_bytes_are_read_so_whatever_they_are_called(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Inference requests to a model that declares nothing: the body is the handler's, as long as it is what it claims."""
 
-import gzip
-import zlib
 from pathlib import Path
 
 import pytest
@@ -43,38 +41,3 @@ async def test_what_is_no_json_is_refused_and_counted(tmp_path: Path, body: byte
     assert (status, document["type"]) == (400, "BadRequestException")
     assert document["error"].startswith("The body is not JSON: ")
     assert model.metrics.codes == {400: 1}
-
-
-@pytest.mark.parametrize(
-    ("coding", "compressed"),
-    [("gzip", gzip.compress(REQUEST, mtime=0)), ("deflate", zlib.compress(REQUEST))],
-    ids=["gzip", "deflate"],
-)
-async def test_a_compressed_body_is_decompressed(tmp_path: Path, coding: str, compressed: bytes) -> None:
-    house = House(tmp_path)
-    await house.serve("m")
-
-    answer = await house.ask("POST", "/v2/models/m/infer", compressed, f"Content-Encoding: {coding}")
-
-    assert (answer.status, answer.body) == (200, REQUEST)
-
-
-@pytest.mark.parametrize(
-    ("coding", "body", "status", "reason"),
-    [
-        pytest.param("gzip", gzip.compress(bytes(100_000), mtime=0), 413, "a decompressed body is 10000", id="a bomb"),
-        pytest.param("gzip", gzip.compress(REQUEST, mtime=0)[:-10], 400, "ends within its gzip data", id="cut off"),
-        pytest.param("gzip", REQUEST, 400, "The body is not gzip: ", id="not compressed"),
-        pytest.param("br", REQUEST, 415, "Content-Encoding is `br`; gzip and deflate are", id="another coding"),
-    ],
-)
-async def test_a_body_that_cannot_be_decompressed_is_refused(
-    tmp_path: Path, coding: str, body: bytes, status: int, reason: str
-) -> None:
-    house = House(tmp_path)
-    await house.serve("m")
-
-    told, document = await house.tell("POST", "/v2/models/m/infer", body, f"Content-Encoding: {coding}")
-
-    assert told == status
-    assert reason in document["error"]

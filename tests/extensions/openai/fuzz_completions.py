@@ -1,6 +1,6 @@
 """Requests of OpenAI's API (requests.py), in one go and walked in windows: read alike, or a named error."""
 
-from tests.lab.fuzz.target import Target
+from tests.lab.fuzz.targets import Target
 from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.extensions.openai import requests

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from tests.api.house import House
-from tests.extensions.optimizing.trying import FASTER, Bench
 from tests.kit.at_once import AtOnce
 from tests.kit.build import make_config, make_spec
-from tests.kit.daemon import StubDaemon, until
+from tests.kit.daemon import StubDaemon
 from tests.models.replacements import other, replace
 from tsctl.daemon.api.management.commands import Parameters
 from tsctl.daemon.config.config import resolve
@@ -159,18 +158,6 @@ def test_who_serves_the_model_elsewhere_is_told_what_its_workers_have(
     _, worker = asyncio.run(house.tell("GET", "/tsctl/worker/m/1.0"))
 
     assert worker["settings"]["optimize"] == served
-
-
-async def test_or_what_a_trial_has_chosen(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    await bench.serve()
-    await bench.begin()
-    await bench.end(FASTER)
-    await bench.look()
-    await until(lambda: bench.told[-1] == "optimized")
-
-    assert bench.trial is not None and bench.trial.chosen == ("compile",)
-    assert bench.orders_of_workers[-1] == ["auto", "compile"]
 
 
 async def test_it_is_tuned_with_the_optimisations_that_it_is_served_with() -> None:

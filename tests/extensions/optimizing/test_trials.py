@@ -12,10 +12,17 @@ from tsctl.daemon.workers.engine import LoadFailure
 from tsctl.handlers.wire import Loaded, Optimized
 
 
-async def test_the_chosen_set_takes_over_as_the_same_version(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    old = await bench.serve()
+async def trying(root: Path) -> Bench:
+    """Return a daemon whose model has a trial that has begun."""
+    bench = Bench(root)
+    await bench.serve()
     await bench.begin()
+    return bench
+
+
+async def test_the_chosen_set_takes_over_as_the_same_version(tmp_path: Path) -> None:
+    bench = await trying(tmp_path)
+    old = bench.model
     assert (bench.state, old.state) == (TrialState.TRYING, ModelState.READY)
 
     await bench.end(FASTER)
@@ -23,6 +30,7 @@ async def test_the_chosen_set_takes_over_as_the_same_version(tmp_path: Path) -> 
 
     await until(lambda: bench.model is not old)
     assert bench.state is TrialState.CHOSEN
+    assert bench.trial is not None and bench.trial.chosen == ("compile",)
     assert bench.orders_of_workers == [None, ["auto", "compile"]]
     await until(lambda: old.pool.empty)
     await until(lambda: bench.told[-1] == "optimized")
@@ -66,9 +74,7 @@ async def test_the_sets_and_the_way_to_run_them_are_ordered(tmp_path: Path) -> N
 
 
 async def test_a_restart_begins_with_what_was_chosen_and_makes_no_trial(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    await bench.serve()
-    await bench.begin()
+    bench = await trying(tmp_path)
     await bench.end(FASTER)
     await bench.look()
     await until(lambda: bench.state is TrialState.CHOSEN)
@@ -83,9 +89,8 @@ async def test_a_restart_begins_with_what_was_chosen_and_makes_no_trial(tmp_path
 
 
 async def test_nothing_faster_is_remembered_too(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    old = await bench.serve()
-    await bench.begin()
+    bench = await trying(tmp_path)
+    old = bench.model
     await bench.end(SLOWER)
     await bench.look()
     assert bench.state is TrialState.KEPT and bench.model is old
@@ -149,9 +154,7 @@ async def test_trials_that_end_the_daemon_with_them_are_counted(tmp_path: Path) 
 
 
 async def test_an_unsure_result_is_a_failure_of_the_moment(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    await bench.serve()
-    await bench.begin()
+    bench = await trying(tmp_path)
 
     await bench.end([*FASTER[:2], row("compile", 1.25, sure=False)])
 
@@ -162,9 +165,8 @@ async def test_an_unsure_result_is_a_failure_of_the_moment(tmp_path: Path) -> No
 async def test_one_that_is_chosen_and_cannot_be_loaded_leaves_the_version_and_is_not_chosen_again(
     tmp_path: Path,
 ) -> None:
-    bench = Bench(tmp_path)
-    old = await bench.serve()
-    await bench.begin()
+    bench = await trying(tmp_path)
+    old = bench.model
     await bench.end(FASTER)
     bench.engine.load_failure = LoadFailure("RuntimeError: no")
     await bench.look()
@@ -178,9 +180,7 @@ async def test_one_that_is_chosen_and_cannot_be_loaded_leaves_the_version_and_is
 
 
 async def test_where_workers_cannot_be_loaded_as_chosen_it_is_forgotten_and_tried_again(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    await bench.serve()
-    await bench.begin()
+    bench = await trying(tmp_path)
     await bench.end(FASTER)
     left_out = Optimized("compile", False, None, 0.0, "its code is not kept compiled here")
     bench.engine.report = Loaded(0.0, own_handle=False, optimized=[left_out])
@@ -197,9 +197,7 @@ async def test_where_workers_cannot_be_loaded_as_chosen_it_is_forgotten_and_trie
 
 
 async def test_a_version_that_is_removed_ends_its_trial_which_does_not_count(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    await bench.serve()
-    await bench.begin()
+    bench = await trying(tmp_path)
     trial = bench.trial
 
     await bench.registrar.unregister("m", None)
@@ -211,9 +209,7 @@ async def test_a_version_that_is_removed_ends_its_trial_which_does_not_count(tmp
 
 
 async def test_a_stop_ends_the_trial(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    await bench.serve()
-    await bench.begin()
+    bench = await trying(tmp_path)
 
     await bench.trials.close()
 
@@ -221,9 +217,7 @@ async def test_a_stop_ends_the_trial(tmp_path: Path) -> None:
 
 
 async def test_an_upgrade_ends_the_trial_and_none_begins_until_it_is_over(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    await bench.serve()
-    await bench.begin()
+    bench = await trying(tmp_path)
 
     bench.registrar.gate.close()
     bench.trials.look()
@@ -237,9 +231,8 @@ async def test_an_upgrade_ends_the_trial_and_none_begins_until_it_is_over(tmp_pa
 
 
 async def test_what_was_chosen_waits_for_the_end_of_an_upgrade(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    old = await bench.serve()
-    await bench.begin()
+    bench = await trying(tmp_path)
+    old = bench.model
     await bench.end(FASTER)
     bench.registrar.gate.close()
     await bench.look()
@@ -252,9 +245,8 @@ async def test_what_was_chosen_waits_for_the_end_of_an_upgrade(tmp_path: Path) -
 
 
 async def test_a_changed_batch_size_ends_the_trial_for_one_of_its_own(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    model = await bench.serve()
-    await bench.begin()
+    bench = await trying(tmp_path)
+    model = bench.model
 
     model.change(model.settings.changed({"batch_size": 16}, "set"))
     bench.trials.look()

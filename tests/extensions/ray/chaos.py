@@ -17,17 +17,16 @@ import os
 import random
 import signal
 import sys
-import threading
 import time
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable
-from types import TracebackType
 from typing import NamedTuple
 
 from tests.e2e.served import Served
 from tests.extensions.ray.models import Requests, bridge_of, kill_actor, register, workers_of
 from tests.extensions.ray.real_cluster import RayCluster
+from tests.lab.harness.crowd import Crowd
 from tests.lab.harness.ledger import Ledger
 from tests.lab.harness.storm import run
 
@@ -36,28 +35,16 @@ BATCH = 0.05  # seconds that a handler sleeps
 HARMS = ("process", "actor", "node", "bridge", "replace", "upgrade")
 
 
-class Load:
+class Load(Crowd):
     """Clients that ask without a pause until the end of the block, each request with an id of its own."""
 
     def __init__(self, requests: Requests, clients: int, seconds: float) -> None:
+        super().__init__(Ledger(), requests.model)
         self.requests = requests
-        self.failures: list[str] = []  # requests without an answer
         self._seconds = seconds
-        self._stopped = threading.Event()
         self._numbers = itertools.count()
-        self._threads = [threading.Thread(target=self._ask) for _ in range(clients)]
-
-    def __enter__(self) -> "Load":
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._stopped.set()
-        for thread in self._threads:
-            thread.join()
+        for _ in range(clients):
+            self.add(self._ask)
 
     def wait_for(self, count: int) -> None:
         """Wait for so many further answers."""
@@ -67,13 +54,13 @@ class Load:
             assert time.monotonic() < deadline, "no answers come"
             time.sleep(0.01)
 
-    def _ask(self) -> None:
-        while not self._stopped.is_set():
+    def _ask(self, _chance: random.Random) -> None:
+        while not self.over.is_set():
             name = f"{self.requests.model}-{next(self._numbers)}"
             try:
                 answer = self.requests.ask(name, self._seconds)
             except OSError as error:
-                self.failures.append(f"{name}: {error!r}")
+                self.ledger.unanswered.append(f"{name}: {error!r}")
                 continue
             if answer.status != 200:
                 time.sleep(0.05)  # the queue may be full, or no worker there
@@ -139,7 +126,7 @@ def verdict(found: Found) -> list[str]:
     wrong = [] if found.served_again else ["the models are not served again"]
     for name, load in found.loads.items():
         ran, answers = Counter(load.requests.ran), load.requests.answers
-        wrong += [f"{name}: no answer: {failure}" for failure in load.failures]
+        wrong += [f"{name}: no answer: {failure}" for failure in (*load.ledger.unanswered, *load.ledger.broken)]
         most = 2 if name == "again" else 1
         wrong += [f"{name}: {each} ran {count} times" for each, count in ran.items() if count > most]
         for each, answer in answers.items():

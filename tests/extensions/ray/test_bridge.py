@@ -3,7 +3,8 @@
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -130,24 +131,22 @@ class Daemon:
         return self.log.events
 
 
-def run(test: Callable[[Daemon], Coroutine[Any, Any, None]]) -> None:
-    async def with_daemon() -> None:
-        daemon = Daemon()
-        await test(daemon)
-        daemon.bridge.close()
-        for each in daemon.started:
-            each.take()
-            for number in list(each.channels):
-                each.let_go(number)
-            each.sock.close()
-        await until(lambda: len(daemon.log.exits) == daemon.workers)
-        await asyncio.sleep(0.01)  # transports close their sockets in later turns
-
-    asyncio.run(with_daemon())
+@asynccontextmanager
+async def with_daemon() -> AsyncIterator[Daemon]:
+    daemon = Daemon()
+    yield daemon
+    daemon.bridge.close()
+    for each in daemon.started:
+        each.take()
+        for number in list(each.channels):
+            each.let_go(number)
+        each.sock.close()
+    await until(lambda: len(daemon.log.exits) == daemon.workers)
+    await asyncio.sleep(0.01)  # transports close their sockets in later turns
 
 
-def test_no_bridge_is_started_before_the_first_worker() -> None:
-    async def test(daemon: Daemon) -> None:
+async def test_no_bridge_is_started_before_the_first_worker() -> None:
+    async with with_daemon() as daemon:
         assert daemon.started == []
 
         daemon.worker()
@@ -160,22 +159,18 @@ def test_no_bridge_is_started_before_the_first_worker() -> None:
             StartRemote(2, "m/1.0", "/nowhere", OPTIONS, 3, {"TS_X": "1"}),
         ]
 
-    run(test)
 
-
-def test_a_worker_on_a_node_is_a_worker_with_a_node() -> None:
-    async def test(daemon: Daemon) -> None:
+async def test_a_worker_on_a_node_is_a_worker_with_a_node() -> None:
+    async with with_daemon() as daemon:
         worker = await daemon.ready()
 
         assert (worker.pid, worker.node, worker.waits) == (77, "n1", "")
         [load] = daemon.process.hear(1)
         assert isinstance(load, wire.Load) and load.threads == 3
 
-    run(test)
 
-
-def test_the_reason_of_a_worker_without_a_node_is_that_of_its_startup_timeout() -> None:
-    async def test(daemon: Daemon) -> None:
+async def test_the_reason_of_a_worker_without_a_node_is_that_of_its_startup_timeout() -> None:
+    async with with_daemon() as daemon:
         worker = daemon.worker(startup_timeout=0.05)
         daemon.process.take()
         daemon.process.report(Waits(1, "it takes 1 GPU, and GPU is missing: no node has any"))
@@ -188,13 +183,11 @@ def test_the_reason_of_a_worker_without_a_node_is_that_of_its_startup_timeout() 
         assert await daemon.events(2)
         assert daemon.process.take()[-1] == KillRemote(1)
 
-    run(test)
-
 
 @pytest.mark.parametrize("ends", ["RemoteEnded", "the bridge"])
 @pytest.mark.parametrize("retry", [True, False])
-def test_a_lost_worker_may_have_begun_each_of_its_batches(ends: str, retry: bool) -> None:
-    async def test(daemon: Daemon) -> None:
+async def test_a_lost_worker_may_have_begun_each_of_its_batches(ends: str, retry: bool) -> None:
+    async with with_daemon() as daemon:
         worker = await daemon.ready(retry=retry)
         sent = Batches(worker)
         if ends == "the bridge":
@@ -211,11 +204,9 @@ def test_a_lost_worker_may_have_begun_each_of_its_batches(ends: str, retry: bool
         assert {(each.fate.name, each.retry) for each in daemon.log.outcomes} == {("LOST", retry)}
         assert {each.job for each in daemon.log.outcomes} == set(sent.jobs)
 
-    run(test)
 
-
-def test_batches_behind_one_that_ended_its_process_have_not_begun() -> None:
-    async def test(daemon: Daemon) -> None:
+async def test_batches_behind_one_that_ended_its_process_have_not_begun() -> None:
+    async with with_daemon() as daemon:
         worker = await daemon.ready()
         Batches(worker)
         daemon.process.report(RemoteEnded(1, 7))
@@ -228,11 +219,9 @@ def test_batches_behind_one_that_ended_its_process_have_not_begun() -> None:
         ]
         assert daemon.log.exits[0].reason == "it exited with code 7"
 
-    run(test)
 
-
-def test_after_a_bridge_another_one_is_started_with_the_next_worker() -> None:
-    async def test(daemon: Daemon) -> None:
+async def test_after_a_bridge_another_one_is_started_with_the_next_worker() -> None:
+    async with with_daemon() as daemon:
         await daemon.ready()
         daemon.process.die(1)
         await until(lambda: bool(daemon.log.exits))
@@ -242,11 +231,9 @@ def test_after_a_bridge_another_one_is_started_with_the_next_worker() -> None:
         assert len(daemon.started) == 2
         assert daemon.process.take()[0] == Connect("head:6379")
 
-    run(test)
 
-
-def test_a_worker_that_is_killed_before_it_has_a_process_never_gets_one() -> None:
-    async def test(daemon: Daemon) -> None:
+async def test_a_worker_that_is_killed_before_it_has_a_process_never_gets_one() -> None:
+    async with with_daemon() as daemon:
         worker = daemon.worker()
         worker.kill()
         assert daemon.process.take()[-1] == KillRemote(1)
@@ -254,11 +241,9 @@ def test_a_worker_that_is_killed_before_it_has_a_process_never_gets_one() -> Non
 
         assert await daemon.events(1) == ["exited: it was stopped"]
 
-    run(test)
 
-
-def test_a_worker_that_got_its_process_while_it_was_killed_is_killed_again() -> None:
-    async def test(daemon: Daemon) -> None:
+async def test_a_worker_that_got_its_process_while_it_was_killed_is_killed_again() -> None:
+    async with with_daemon() as daemon:
         worker = daemon.worker()
         daemon.process.take()
         daemon.process.report(Placed(1, "n1", 77))
@@ -266,19 +251,15 @@ def test_a_worker_that_got_its_process_while_it_was_killed_is_killed_again() -> 
 
         await until(lambda: daemon.process.take()[-2:] == [KillRemote(1), KillRemote(1)])
 
-    run(test)
 
-
-def test_a_closed_bridge_is_killed() -> None:
-    async def test(daemon: Daemon) -> None:
+async def test_a_closed_bridge_is_killed() -> None:
+    async with with_daemon() as daemon:
         await daemon.ready()
         daemon.bridge.close()
 
         assert daemon.process.killed
         await until(lambda: bool(daemon.log.exits))
         assert daemon.log.exits[0].reason == "the bridge to Ray has ended (the daemon stops)"
-
-    run(test)
 
 
 class Batches:

@@ -1,9 +1,6 @@
 """A version that is loaded on demand: the first request loads it, idleness unloads it, an operator's word stays."""
 
-import pytest
-
 from tests.extensions.residency.stub_house import StubHouse
-from tsctl.daemon.extensions.residency.residence import residence_of
 
 
 def test_a_registered_version_has_no_worker_and_can_be_asked() -> None:
@@ -13,18 +10,6 @@ def test_a_registered_version_has_no_worker_and_can_be_asked() -> None:
 
     assert (model.word, model.available, model.healthy, model.pool.wanted) == ("unloaded", True, True, 0)
     assert house.engine.workers == []
-
-
-def test_the_first_request_waits_for_the_load_and_is_answered() -> None:
-    house = StubHouse(load_time=2.0, batch_time=1.0)
-    model = house.add(workers=2, max_workers=2)
-
-    house.ask(model, "first")
-
-    assert (model.word, model.pool.wanted, model.waiting) == ("loading", 2, 1)
-    house.clock.advance(3.0)
-    assert house.answers == ["first 200"]
-    assert residence_of(model).load_seconds == pytest.approx(2.0)
 
 
 def test_requests_that_wait_are_refused_when_an_operator_unloads() -> None:

@@ -129,10 +129,7 @@ def test_an_idle_model_leaves_its_template_for_as_long_again_and_one_that_makes_
 @settings(max_examples=60, deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 10), min_size=1, max_size=5),
-    steps=st.lists(
-        st.tuples(st.sampled_from(DONE), st.integers(0, 4), st.floats(0, 60)),
-        max_size=40,
-    ),
+    steps=st.lists(st.tuples(st.sampled_from(DONE), st.integers(0, 4), st.floats(0, 60)), max_size=40),
 )
 def test_whatever_happens_each_request_is_answered_once_and_the_budget_holds(
     sizes: list[int], steps: list[tuple[str, int, float]]

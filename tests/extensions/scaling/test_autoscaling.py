@@ -84,16 +84,10 @@ def test_a_version_gets_workers_when_requests_wait_and_loses_them_after_a_quiet_
     assert (scaled.model.presence.least, scaled.model.presence.most) == (1, 3), "the operator's range stays"
 
 
-def test_a_version_without_a_target_keeps_its_number() -> None:
+def test_a_version_without_a_target_keeps_its_number_and_a_target_can_be_set_and_removed() -> None:
     scaled = Scaled(target_queue=0.0)
     scaled.ask(2.5, 20.0)
-
-    assert scaled.model.pool.wanted == 1
-    assert scaled.autoscaling.of(scaled.model) is None
-
-
-def test_a_target_can_be_set_and_removed_while_the_version_serves() -> None:
-    scaled = Scaled(target_queue=0.0)
+    assert (scaled.model.pool.wanted, scaled.autoscaling.of(scaled.model)) == (1, None)
     scaled.model.change(scaled.model.settings.changed({"target_queue": 0.5}, "set"))
     scaled.ask(2.5, 20.0)
     more = scaled.model.pool.wanted
@@ -153,35 +147,20 @@ def on_gpus(gpus: StubGpus, count: int = 2, **settings: Any) -> Scaled:
     return Scaled(gpus=gpus, devices=tuple(range(count)), gpu_memory=6 * GIB, **settings)
 
 
-def test_a_worker_without_memory_on_its_gpu_is_not_added() -> None:
+def test_a_worker_is_not_added_before_its_gpu_has_memory() -> None:
     gpus = StubGpus({0: 60 * GIB, 1: 2 * GIB})
     scaled = on_gpus(gpus)
+    scaled.ask(0.5, 60.0)
+    assert gpus.reads == 0, "no worker is wanted"
     scaled.ask(3.0, 40.0)
 
     assert scaled.model.pool.wanted == 1
     [event] = scaled.events
     assert event.endswith(", but a worker takes 6 GiB, and GPU 1 has 2 GiB left"), "told once, however often read"
-
-
-def test_a_worker_is_added_when_its_gpu_has_become_free() -> None:
-    gpus = StubGpus({0: 60 * GIB, 1: 2 * GIB})
-    scaled = on_gpus(gpus)
-    scaled.ask(3.0, 40.0)
+    assert 1 <= gpus.reads <= 40.0 / FRESH + 1
     gpus.free[1] = 20 * GIB
     scaled.ask(3.0, 10.0)
-
     assert [worker.gpu_ids for worker in scaled.model.pool.workers] == [(0,), (1,)]
-
-
-def test_gpus_are_read_once_a_worker_is_wanted_and_seldom() -> None:
-    gpus = StubGpus({0: 60 * GIB, 1: 2 * GIB})
-    scaled = on_gpus(gpus)
-    scaled.ask(0.5, 60.0)
-    idle = gpus.reads
-    scaled.ask(3.0, 40.0)
-
-    assert idle == 0
-    assert 1 <= gpus.reads <= 40.0 / FRESH + 1
 
 
 def test_nothing_is_added_while_the_gpus_are_read() -> None:

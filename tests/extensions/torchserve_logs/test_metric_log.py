@@ -81,18 +81,6 @@ def test_a_version_that_replaces_another_goes_on_with_the_log() -> None:
     assert lines.server[0] == "ts_inference_requests_total.Count:1.0|#model_name:m,model_version:1.0|"
 
 
-def test_a_batch_is_logged_with_its_times_and_requests() -> None:
-    lines = Lines()
-
-    lines.log.batch_returned("net", "id-a,id-b", 0.5, 0.001, 450.0)
-
-    assert lines.models == [
-        "HandlerTime.ms:450.0|#ModelName:net,Level:Model|requestID:id-a,id-b",
-        "PredictionTime.ms:500.0|#ModelName:net,Level:Model|requestID:id-a,id-b",
-    ]
-    assert lines.server == ["WorkerThreadTime.Milliseconds:1.0|#Level:Host|"]
-
-
 def test_only_what_is_selected_is_logged_and_under_its_declared_unit_and_dimensions() -> None:
     lines = Lines(Selection(None, {"QueueTime": ["Place", "Host"]}, {"Words"}), {"QueueTime": "ms", "Words": "words"})
 

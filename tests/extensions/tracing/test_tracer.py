@@ -354,9 +354,3 @@ def test_the_answers_of_workers_are_examples_by_outcome_and_others_are_not() -> 
     assert [each.trace_id for each in found["expired"]] == [expired.trace_id]
     assert found["error"] == []
     assert found["ok"][0].seconds == pytest.approx(1.0)
-
-
-def test_where_nobody_traces_a_version_has_no_watcher_and_no_examples() -> None:
-    model = StubVersion().model
-
-    assert (model.watchers, model.dispatcher.watchers, model.metrics.exemplars) == ((), (), None)

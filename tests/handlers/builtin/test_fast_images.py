@@ -10,18 +10,13 @@ from hypothesis import strategies as st
 from PIL import Image
 from torchvision import transforms
 
+from tests.handlers.images import encoded
 from tsctl.handlers.builtin import fast_images
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.support import pixels
 from tsctl.handlers.builtin.vision import example_image
 from tsctl.handlers.requests.preparation import INTERPOLATIONS, Preparation
 from tsctl.handlers.sdk.errors import UnreadablePayload
-
-
-def encoded(image: Image.Image, image_format: str = "PNG") -> bytes:
-    buffer = io.BytesIO()
-    image.save(buffer, image_format)
-    return buffer.getvalue()
 
 
 def picture(width: int, height: int, mode: str = "RGB") -> Image.Image:
@@ -55,13 +50,6 @@ def test_other_modes_take_the_usual_way(mode: str) -> None:
     assert torch.equal(usual, fast)
 
 
-def test_numbers_are_taken_as_they_are() -> None:
-    handler = ImageClassifier()
-    fast_images.use(handler)
-
-    assert handler.decode_row({"body": [[[0.5]]]}).tolist() == [[[0.5]]]
-
-
 def test_a_handler_with_transforms_of_its_own_keeps_them() -> None:
     class Mine(ImageClassifier):
         def image_processing(self, image: Image.Image) -> Any:
@@ -73,12 +61,15 @@ def test_a_handler_with_transforms_of_its_own_keeps_them() -> None:
     assert handler.decode_row({"body": example_image()}).tolist() == [1.0]
 
 
-def test_the_usual_way_comes_back() -> None:
-    handler = ImageClassifier()
-    fast_images.use(handler)
-    fast_images.stop_using(handler)
-
-    assert handler.image_processing is ImageClassifier.image_processing
+def test_numbers_are_taken_as_they_are_and_the_usual_way_comes_back() -> None:
+    other = Preparation(mean=(0.0, 0.0, 0.0))
+    for handler, usual in (
+        (ImageClassifier(), ImageClassifier.image_processing), (prepared_so(other), pixels.usual(other)),
+    ):  # fmt: skip
+        fast_images.use(handler)
+        assert handler.decode_row({"body": [[[0.5]]]}).tolist() == [[[0.5]]]
+        fast_images.stop_using(handler)
+        assert handler.image_processing is usual
 
 
 def test_the_example_is_the_same_each_time_and_no_plain_colour() -> None:
@@ -92,15 +83,14 @@ def test_the_example_is_the_same_each_time_and_no_plain_colour() -> None:
 @pytest.mark.parametrize(("width", "height"), [(500, 375), (100, 60), (2000, 1), (1, 1), (1001, 667)])
 @pytest.mark.parametrize("quality", [30, 90])
 def test_a_jpeg_that_torchvision_decodes_has_the_pixels_of_pillow(width: int, height: int, quality: int) -> None:
-    buffer = io.BytesIO()
-    picture(width, height).save(buffer, "JPEG", quality=quality)
+    body = encoded(picture(width, height), "JPEG", quality=quality)
     handler = ImageClassifier()
     fast_images.use(handler)
-    by_torchvision = handler.decode_row({"body": buffer.getvalue()})
+    by_torchvision = handler.decode_row({"body": body})
 
     handler.read_image = None  # Pillow decodes
 
-    assert torch.equal(by_torchvision, handler.decode_row({"body": buffer.getvalue()}))
+    assert torch.equal(by_torchvision, handler.decode_row({"body": body}))
 
 
 def test_pillow_is_not_asked_for_the_pixels_of_a_plain_jpeg(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,9 +105,7 @@ def test_pillow_is_not_asked_for_the_pixels_of_a_plain_jpeg(monkeypatch: pytest.
 def test_a_jpeg_is_turned_upright(orientation: int) -> None:
     exif = Image.Exif()
     exif[0x0112] = orientation
-    buffer = io.BytesIO()
-    picture(300, 200).save(buffer, "JPEG", exif=exif)
-    usual, fast = both(buffer.getvalue())
+    usual, fast = both(encoded(picture(300, 200), "JPEG", exif=exif))
 
     assert fast_images.pixel_drift(usual, fast) <= 1.001 / 255
 
@@ -192,11 +180,3 @@ def test_any_preparation_is_torchvisions_and_only_the_bilinear_resize_is_rounded
     assert torch.equal(usual, expected)
     least = 1.001 / 255 if how.interpolation == "bilinear" else 1e-6
     assert fast_images.pixel_drift(expected, fast, how) <= least
-
-
-def test_the_archives_preparation_comes_back_when_the_fast_way_ends() -> None:
-    handler = prepared_so(Preparation(mean=(0.0, 0.0, 0.0)))
-    fast_images.use(handler)
-    fast_images.stop_using(handler)
-
-    assert handler.image_processing is pixels.usual(Preparation(mean=(0.0, 0.0, 0.0)))

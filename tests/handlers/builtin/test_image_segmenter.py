@@ -1,6 +1,5 @@
 """From images to a class for each pixel, with models that answer as torchvision's do."""
 
-import io
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ import torch
 from PIL import Image
 
 from tests.handlers.device import on_device
+from tests.handlers.images import encoded
 from tests.handlers.samples import context_of, row
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.image_segmenter import ImageSegmenter
@@ -29,9 +29,7 @@ def segmenter() -> ImageSegmenter:
 
 
 def png(colour: str, mode: str = "RGB") -> bytes:
-    buffer = io.BytesIO()
-    Image.new("RGB", (8, 8), colour).convert(mode).save(buffer, "PNG")
-    return buffer.getvalue()
+    return encoded(Image.new("RGB", (8, 8), colour).convert(mode))
 
 
 def test_each_pixel_has_its_class_and_its_probability(segmenter: ImageSegmenter) -> None:

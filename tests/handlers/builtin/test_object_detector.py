@@ -1,6 +1,5 @@
 """From images to boxes, with models that answer as torchvision's do."""
 
-import io
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import torch
 from PIL import Image
 
 from tests.handlers.device import DEVICE, on_device
+from tests.handlers.images import encoded
 from tests.handlers.samples import context_of, row
 from tsctl.handlers import wire
 from tsctl.handlers.builtin.object_detector import ObjectDetector
@@ -49,37 +49,25 @@ def detector(model: Corners) -> ObjectDetector:
 
 
 def png(width: int, height: int, mode: str = "RGB") -> bytes:
-    buffer = io.BytesIO()
-    Image.new(mode, (width, height)).save(buffer, "PNG")
-    return buffer.getvalue()
+    return encoded(Image.new(mode, (width, height)))
 
 
 def detect(detector: ObjectDetector, *bodies: bytes) -> list[Any]:
     return detector.handle([{"data": body} for body in bodies], context_of(Path("/")))
 
 
-def test_the_answer_is_a_box_and_a_score_for_each_detection_that_is_sure_enough(detector: ObjectDetector) -> None:
-    assert detect(detector, png(4, 6)) == [[{"cat": [0, 0, 4, 6], "score": 0.5}]]
+CAT, DOG = {"cat": [0, 0, 4, 6], "score": 0.5}, {"dog": [0, 0, 2, 3], "score": 0.25}
 
 
-def test_the_threshold_may_be_another(detector: ObjectDetector) -> None:
-    detector.threshold = 0.2
+@pytest.mark.parametrize(("threshold", "answer"), [(None, [CAT]), (0.2, [CAT, DOG]), (0.9, [])])
+def test_the_answer_is_a_box_and_a_score_for_each_detection_that_is_sure_enough(
+    detector: ObjectDetector, model: Corners, threshold: float | None, answer: list[object]
+) -> None:
+    if threshold is not None:
+        detector.threshold = threshold
 
-    (answer,) = detect(detector, png(4, 6))
-
-    assert answer == [{"cat": [0, 0, 4, 6], "score": 0.5}, {"dog": [0, 0, 2, 3], "score": 0.25}]
-
-
-def test_nothing_detected_is_an_empty_list(detector: ObjectDetector) -> None:
-    detector.threshold = 0.9
-
-    assert detect(detector, png(4, 6)) == [[]]
-
-
-def test_images_of_one_size_are_one_tensor(detector: ObjectDetector, model: Corners) -> None:
-    detect(detector, png(4, 6), png(4, 6))
-
-    assert model.given[0].shape == (2, 3, 6, 4)
+    assert detect(detector, png(4, 6), png(4, 6)) == [answer, answer]
+    assert model.given[0].shape == (2, 3, 6, 4), "images of one size are one tensor"
 
 
 def test_images_of_several_sizes_are_one_batch_too(detector: ObjectDetector, model: Corners) -> None:
@@ -104,13 +92,11 @@ def test_the_output_of_a_scripted_model_has_losses_before_the_detections(detecto
 
 @pytest.mark.parametrize("mode", ["RGB", "L", "P"])
 def test_bytes_become_the_pixels_that_they_are_otherwise(mode: str, detector: ObjectDetector, model: Corners) -> None:
-    image = Image.effect_noise((6, 4), 90).convert(mode)
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG")
-    detect(detector, buffer.getvalue())
+    noise = encoded(Image.effect_noise((6, 4), 90).convert(mode))
+    detect(detector, noise)
 
     detector.read_image = detector.read_bytes  # as on a GPU
-    detect(detector, buffer.getvalue())
+    detect(detector, noise)
 
     assert torch.equal(model.given[0], model.given[1])
 

@@ -1,7 +1,6 @@
 """The images of a batch: no more decoded pixels at a time than one image may have, in threads and in groups."""
 
 import gc
-import io
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +11,7 @@ import pytest
 import torch
 from PIL import Image, ImageOps
 
+from tests.handlers.images import encoded
 from tests.handlers.samples import context_of, row
 from tsctl.handlers import wire
 from tsctl.handlers.builtin.object_detector import ObjectDetector
@@ -33,9 +33,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def image(pixels: int, mode: str = "L") -> bytes:
-    buffer = io.BytesIO()
-    Image.new(mode, (pixels, 1)).save(buffer, "PNG")
-    return buffer.getvalue()
+    return encoded(Image.new(mode, (pixels, 1)))
 
 
 def pixels_of_images() -> int:
@@ -106,9 +104,11 @@ def test_what_malloc_keeps_of_freed_images_is_returned_before_it_would_be_too_mu
 ) -> None:
     kept, highest = 0, 0
 
+    trims = 0
+
     def trim() -> None:
-        nonlocal kept
-        kept = 0
+        nonlocal kept, trims
+        kept, trims = 0, trims + 1
 
     monkeypatch.setattr(decoders, "give_memory_back", trim)
     for pixels in (40, 30, 30, 90, 10, 100, 1):
@@ -119,16 +119,13 @@ def test_what_malloc_keeps_of_freed_images_is_returned_before_it_would_be_too_mu
 
     assert highest == MOST
     assert kept == 1
-
-
-def test_small_images_are_decoded_without_a_trim(monkeypatch: pytest.MonkeyPatch) -> None:
-    trims = []
-    monkeypatch.setattr(decoders, "give_memory_back", lambda: trims.append(True))
-    for _ in range(100):
+    before = trims
+    for pixels in [1] * 90:
         with admission() as admit:
-            admit(1)
-
-    assert trims == []
+            admit(pixels)
+    assert trims == before, "small images are decoded without"
+    with admission() as admit:
+        admit(150)  # alone; Pillow warns of it, and reads it
 
 
 def test_an_image_that_fails_leaves_its_room() -> None:
@@ -140,11 +137,6 @@ def test_an_image_that_fails_leaves_its_room() -> None:
     handler.image_processing = process
 
     assert list(handler.prepare([{"body": image(90)}, {"body": image(90)}])) == [0, 1]  # else this would wait forever
-
-
-def test_a_larger_image_is_admitted_alone() -> None:
-    with admission() as admit:
-        admit(150)  # Pillow warns of it, and reads it
 
 
 # Groups
@@ -232,19 +224,17 @@ def test_a_group_with_too_few_answers_is_an_error_of_the_handler() -> None:
         handler.handle([{"data": image(90)}, {"data": image(90)}], context_of(Path("/")))
 
 
-def test_decoding_of_ones_own_is_one_group(model: Groups) -> None:
-    class Mine(ObjectDetector):
-        def decode_row(self, row: Any) -> torch.Tensor:
-            return super().decode_row(row)
-
-    assert widths(answers(detector_with(model, Mine), image(90), image(91))) == [90, 91]
-    assert model.calls == [[90, 91]]
+class Decoding(ObjectDetector):
+    def decode_row(self, row: Any) -> torch.Tensor:
+        return super().decode_row(row)
 
 
-def test_preprocessing_of_ones_own_is_one_group(model: Groups) -> None:
-    class Mine(ObjectDetector):
-        def preprocess(self, data: list[Any]) -> Any:
-            return [self.decode_row(each) for each in data]
+class Preprocessing(ObjectDetector):
+    def preprocess(self, data: list[Any]) -> Any:
+        return [self.decode_row(each) for each in data]
 
-    assert widths(answers(detector_with(model, Mine), image(90), image(91))) == [90, 91]
+
+@pytest.mark.parametrize("kind", [Decoding, Preprocessing])
+def test_a_step_of_ones_own_is_one_group(model: Groups, kind: type[ObjectDetector]) -> None:
+    assert widths(answers(detector_with(model, kind), image(90), image(91))) == [90, 91]
     assert model.calls == [[90, 91]]

@@ -8,6 +8,7 @@ import pytest
 import torch
 from PIL import Image
 
+from tests.handlers.images import encoded
 from tsctl.handlers.builtin import fast_images, scaled_decode
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.scaled_decode import least_side
@@ -27,10 +28,7 @@ def enlarged(width: int, height: int) -> Image.Image:
 
 
 def photo(width: int, height: int, image_format: str = "JPEG", mode: str = "RGB", **options: Any) -> bytes:
-    image = enlarged(width, height).convert(mode)
-    buffer = io.BytesIO()
-    image.save(buffer, image_format, **options)
-    return buffer.getvalue()
+    return encoded(enlarged(width, height).convert(mode), image_format, **options)
 
 
 @pytest.mark.parametrize(
@@ -99,32 +97,26 @@ def test_twice_the_pixels_are_kept_that_the_archive_resizes_to(
     assert fast_images.pixel_drift(usual, scaled, how) <= TOLERANCES["scaled_decode"]
 
 
-@pytest.mark.parametrize("image_format", ["PNG", "WEBP"])
-def test_other_formats_are_decoded_whole(image_format: str) -> None:
-    assert decode_image(photo(1200, 1100, image_format), least_side=LEAST_SIDE).size == (1200, 1100)
+LYING = Image.Exif()
+LYING[0x0112] = 6
 
 
-@pytest.mark.parametrize("mode", ["L", "CMYK"])
-def test_the_mode_of_a_jpeg_stays(mode: str) -> None:
-    image = decode_image(photo(2048, 1024, mode=mode), least_side=LEAST_SIDE)
+@pytest.mark.parametrize(
+    ("kind", "options", "mode", "size"),
+    [
+        ("JPEG", {"mode": "L"}, "L", (1024, 512)),
+        ("JPEG", {"mode": "CMYK"}, "CMYK", (1024, 512)),
+        ("JPEG", {"progressive": True}, "RGB", (1024, 512)),
+        pytest.param("JPEG", {"exif": LYING}, "RGB", (512, 1024), id="what lies on its side is turned upright"),
+        pytest.param("PNG", {}, "RGB", (2048, 1024), id="other formats are decoded whole"),
+        ("WEBP", {}, "RGB", (2048, 1024)),
+    ],
+)
+def test_other_images(kind: str, options: dict[str, Any], mode: str, size: tuple[int, int]) -> None:
+    image = decode_image(photo(2048, 1024, kind, **options), least_side=LEAST_SIDE)
 
-    assert (image.mode, image.size) == (mode, (1024, 512))
-
-
-def test_an_image_that_lies_on_its_side_is_turned_upright() -> None:
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    image = decode_image(photo(2048, 1024, exif=exif), least_side=LEAST_SIDE)
-
-    assert image.size == (512, 1024)
-
-
-def test_a_progressive_jpeg_is_decoded_at_a_part_of_its_size_too() -> None:
-    assert decode_image(photo(2048, 1024, progressive=True), least_side=LEAST_SIDE).size == (1024, 512)
-
-
-def test_a_damaged_large_jpeg_is_unreadable() -> None:
-    with pytest.raises(UnreadablePayload):
+    assert (image.mode, image.size) == (mode, size)
+    with pytest.raises(UnreadablePayload):  # damaged
         decode_image(photo(2048, 1024)[:2000], least_side=LEAST_SIDE)
 
 
@@ -154,7 +146,4 @@ def test_a_small_sample_is_enlarged_until_there_is_something_to_do() -> None:
 
     assert min(decode_image(large).size) == 4 * 256
     assert decode_image(large, least_side=LEAST_SIDE).size != decode_image(large).size
-
-
-def test_a_large_sample_keeps_its_size() -> None:
-    assert decode_image(scaled_decode.enlarge(photo(1200, 1100, "PNG"))).size == (1200, 1100)
+    assert decode_image(scaled_decode.enlarge(photo(1200, 1100, "PNG"))).size == (1200, 1100), "a large one stays"

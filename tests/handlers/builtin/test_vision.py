@@ -1,7 +1,6 @@
 """Images of every kind become tensors, or are said to be unreadable."""
 
 import base64
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import torch
 from PIL import Image
 from torchvision.transforms.functional import to_tensor
 
+from tests.handlers.images import encoded
 from tests.handlers.samples import context_of, write
 from tsctl.handlers.builtin.base import BaseHandler, PreparedRow
 from tsctl.handlers.builtin.vision import VisionHandler
@@ -41,12 +41,6 @@ class WithoutOurs(Plain):
     def __init__(self) -> None:
         self.modes = []
         self.device = torch.device("cpu")
-
-
-def encoded(image: Image.Image, image_format: str = "PNG", **options: Any) -> bytes:
-    buffer = io.BytesIO()
-    image.save(buffer, image_format, **options)
-    return buffer.getvalue()
 
 
 def upright() -> Image.Image:

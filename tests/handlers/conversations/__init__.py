@@ -43,6 +43,7 @@ import PIL.Image
 import torch
 
 from tests.handlers.device import GPU_ID
+from tests.handlers.images import encoded
 from tsctl import Audio
 from tsctl.handlers import wire
 from tsctl.handlers.requests.audio import decode_audio, to_wav
@@ -65,7 +66,7 @@ _TRACEBACK = re.compile(
     r"(?:\n(?:The above exception was the direct cause|During handling of the above exception).*\n\n)?",
     re.MULTILINE,
 )
-_TORCH_LOGS = re.compile(r"[IWE][0-9]{4} [0-9:.]+ [0-9]+ torch/")
+_TORCH_LOGS = re.compile(r"[IWE][0-9]{4} [0-9:.]+ [0-9]+ \S*torch/")
 # What libraries say of a file, and of a body, each release in its own words.
 _OF_A_FILE = re.compile(r"(weights alone need a model file|is not a torch.export file): .*")
 _THEIRS = re.compile(
@@ -93,9 +94,7 @@ def play(lines: list[str], model_dir: Path) -> list[str]:
 
 
 def png(width: int, height: int = 2, mode: str = "L", colour: Any = 255) -> bytes:
-    buffer = io.BytesIO()
-    PIL.Image.new(mode, (width, height), colour).save(buffer, "PNG")
-    return buffer.getvalue()
+    return encoded(PIL.Image.new(mode, (width, height), colour))
 
 
 def wav(samples: int = 4, channels: int = 1) -> bytes:

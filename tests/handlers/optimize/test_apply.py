@@ -135,16 +135,6 @@ def test_what_drifts_too_far_by_default_is_taken_back_with_a_warning(
     assert answer(handler) == pytest.approx(before, abs=1e-3)
 
 
-def test_what_drifts_too_far_and_was_asked_for_fails_the_load(
-    model_dir: Path, entry: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(folding, "fold", spoil)
-
-    sentence = rf"^`optimize: fold` cannot be done: its drift is \d\.\de-\d\d, and {TOLERATED} is tolerated$"
-    with pytest.raises(HandlerError, match=sentence):
-        done(loaded(model_dir, entry), "fold")
-
-
 def test_what_was_applied_before_stays_when_a_later_one_is_taken_back(
     model_dir: Path, entry: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,17 +163,6 @@ def test_the_tolerance_may_be_narrowed(model_dir: Path, entry: dict[str, str]) -
     assert wide.inference(torch.zeros(1, 3, 224, 224)).dtype == torch.float32
     with pytest.raises(HandlerError, match=r"its drift is .*, and 1\.0e-09 is tolerated"):
         done(narrow, "bf16")
-
-
-def test_a_processor_without_bfloat16_refuses_it(
-    model_dir: Path, entry: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bfloat16, "refusal", lambda device: "the processor (Old) has no fast path")
-
-    with pytest.raises(
-        HandlerError, match=r"^`optimize: bf16` cannot be done: the processor \(Old\) has no fast path$"
-    ):
-        done(loaded(model_dir, entry), "bf16")
 
 
 @pytest.mark.parametrize("tolerance", [3, {"bf16": "much"}, {"speed": 1}, {"bf16": -1}, {"bf16": True}])
@@ -262,21 +241,33 @@ def test_scaled_decode_is_tried_on_a_larger_image_and_kept_for_large_ones(
     assert isinstance(handler, VisionHandler) and handler.least_side == scaled_decode.least_side(IMAGENET)
 
 
-def test_scaled_decode_is_refused_for_a_handler_that_reads_images_in_its_own_way(
-    model_dir: Path, entry: dict[str, str]
+class Reading(ImageClassifier):
+    """Reads images in its own way."""
+
+    def decode_row(self, row: Any) -> torch.Tensor:
+        return super().decode_row(row)
+
+
+@pytest.mark.parametrize(
+    ("handler_class", "name", "why"),
+    [
+        (Reading, "scaled_decode", "^`optimize: scaled_decode` cannot be done: the handler does not prepare"),
+        (ImageClassifier, "scaled_decode", r"its drift is .*, and 1\.0e-06 is tolerated"),
+        (ImageClassifier, "fold", rf"^`optimize: fold` cannot be done: its drift is .*, and {TOLERATED} is tolerated$"),
+        (ImageClassifier, "bf16", r"^`optimize: bf16` cannot be done: the processor \(Old\) has no fast path$"),
+    ],
+)
+def test_what_was_asked_for_and_cannot_be_done_fails_the_load(
+    handler_class: type[BaseHandler],
+    name: str,
+    why: str,
+    model_dir: Path,
+    entry: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Reading(ImageClassifier):
-        def decode_row(self, row: Any) -> torch.Tensor:
-            return super().decode_row(row)
-
-    with pytest.raises(HandlerError, match="`optimize: scaled_decode` cannot be done: the handler does not prepare"):
-        done(loaded(model_dir, entry, Reading), "scaled_decode")
-
-
-def test_scaled_decode_that_drifts_too_far_is_taken_back(
-    model_dir: Path, entry: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    monkeypatch.setattr(folding, "fold", spoil)
     monkeypatch.setitem(TOLERANCES, "scaled_decode", 1e-6)
+    monkeypatch.setattr(bfloat16, "refusal", lambda device: "the processor (Old) has no fast path")
 
-    with pytest.raises(HandlerError, match=r"its drift is .*, and 1\.0e-06 is tolerated"):
-        done(loaded(model_dir, entry), "scaled_decode")
+    with pytest.raises(HandlerError, match=why):
+        done(loaded(model_dir, entry, handler_class), name)

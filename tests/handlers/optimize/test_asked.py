@@ -59,24 +59,13 @@ USUAL = {"fast_images": False, "fold": False, "channels_last": False}
 )
 def test_chosen(asked: tuple[str, ...] | None, handler: type, expected: dict[str, bool]) -> None:
     got = chosen(asked, handler)
+    on_gpu = chosen(asked, handler, on_gpu=True)
 
     assert got == expected
+    assert on_gpu == expected | ({"graph": False} if "fold" in expected and "channels_last" in expected else {})
     assert list(got) == [
         name for name in ("fast_images", "fold", "channels_last", "bf16", "int8", "compile", "graph") if name in got
     ]
-
-
-@pytest.mark.parametrize(
-    ("asked", "handler", "expected"),
-    [
-        pytest.param(None, ImageClassifier, USUAL | {"graph": False}, id="what has defaults has a graph"),
-        pytest.param(("none",), ImageClassifier, {}, id="none is none"),
-        pytest.param(None, Mine, {"fast_images": False}, id="one of images alone has none"),
-        pytest.param(("bf16",), Own, {"bf16": True}, id="what has none has none"),
-    ],
-)
-def test_chosen_on_a_gpu(asked: tuple[str, ...] | None, handler: type, expected: dict[str, bool]) -> None:
-    assert chosen(asked, handler, on_gpu=True) == expected
 
 
 @pytest.mark.parametrize(
@@ -86,27 +75,23 @@ def test_chosen_on_a_gpu(asked: tuple[str, ...] | None, handler: type, expected:
         ("compile, bf16,compile,", ("bf16", "compile")),
         (["compile", "none", "fold"], ("none", "fold", "compile")),
         ([], ()),
+        ("auto", ("auto",)),
+        (" auto,", ("auto",)),
+        (["auto"], ("auto",)),
     ],
 )
 def test_names_are_read_from_text_and_lists(value: object, names: tuple[str, ...]) -> None:
     assert parse_optimizations(value) == names
 
 
-@pytest.mark.parametrize("value", ["int4", "bf16,all", ["fold", 1], 7, True, {"fold": True}])
+NAMES = "none, fast_images, scaled_decode, fold, channels_last, bf16, int8, compile, onnxruntime, graph"
+
+
+@pytest.mark.parametrize(
+    "value", ["int4", "bf16,all", ["fold", 1], 7, True, {"fold": 1}, "auto,bf16", ["none", "auto"]]
+)
 def test_what_is_no_list_of_names_is_refused_with_the_names(value: object) -> None:
-    with pytest.raises(
-        ValueError,
-        match=r"^`auto`, or a list of none, fast_images, scaled_decode, fold, channels_last, bf16, int8, compile, onnxruntime, graph$",  # noqa: E501
-    ):
-        parse_optimizations(value)
-
-
-@pytest.mark.parametrize("value", ["auto", " auto,", ["auto"]])
-def test_auto_stands_alone(value: object) -> None:
-    assert parse_optimizations(value) == ("auto",)
-
-
-@pytest.mark.parametrize("value", ["auto,bf16", ["none", "auto"]])
-def test_auto_with_names_is_refused_with_the_place_of_the_names(value: object) -> None:
-    with pytest.raises(ValueError, match=r"^`auto` without other names; .* that `optimizeTolerance` names$"):
+    alone = "auto" in value if isinstance(value, str | list) else False
+    place = "^`auto` without other names; .* that `optimizeTolerance` names$"
+    with pytest.raises(ValueError, match=place if alone else f"^`auto`, or a list of {NAMES}$"):
         parse_optimizations(value)

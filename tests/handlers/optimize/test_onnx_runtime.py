@@ -84,6 +84,9 @@ def test_batches_of_any_size_have_the_answers_of_the_module(model_dir: Path, ent
     for rows in (1, 2, 3, 4, 7):
         images = torch.randn(rows, 3, 224, 224)
         torch.testing.assert_close(handler.inference(images), plain.inference(images), rtol=1e-4, atol=1e-5)
+    with with_plain_model(handler):  # which explanations run
+        assert not isinstance(handler.model, OnnxModel)
+    assert isinstance(handler.model, OnnxModel)
 
 
 def test_inputs_that_were_not_exported_run_in_the_module(model_dir: Path, entry: dict[str, str]) -> None:
@@ -121,7 +124,7 @@ def test_the_session_has_the_threads_of_the_worker(
     assert opened == [2, 1], "of the one that was removed, the session stays"
 
 
-def test_what_was_exported_is_found_again(
+def test_what_was_exported_is_found_again_and_a_damaged_file_written_anew(
     model_dir: Path, entry: dict[str, str], packages: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = loaded(model_dir, entry)
@@ -132,17 +135,12 @@ def test_what_was_exported_is_found_again(
 
     assert done(again, "onnxruntime")["onnxruntime"].applied
     assert answer(again) == answer(first)
-
-
-def test_a_damaged_file_is_written_anew(model_dir: Path, entry: dict[str, str], packages: Path) -> None:
-    done(loaded(model_dir, entry), "onnxruntime")
+    monkeypatch.undo()
+    monkeypatch.setenv(keeping.VARIABLE, str(packages))
     (kept,) = packages.rglob("model.onnx")
     kept.write_bytes(b"damaged")
-
-    again = loaded(model_dir, entry)
-
-    assert done(again, "onnxruntime")["onnxruntime"].applied
-    assert isinstance(again.model, OnnxModel)
+    anew = loaded(model_dir, entry)
+    assert done(anew, "onnxruntime")["onnxruntime"].applied and isinstance(anew.model, OnnxModel)
 
 
 @pytest.mark.parametrize("missing", ["onnxruntime", "onnx"])
@@ -164,13 +162,7 @@ def test_without_a_package_it_is_refused_with_the_way_to_get_it(
 def test_beside_what_it_replaces_it_is_refused(other: str, model_dir: Path, entry: dict[str, str]) -> None:
     with pytest.raises(HandlerError, match=f"`onnxruntime` replaces what `{other}` makes faster; drop one of them"):
         done(loaded(model_dir, entry), "onnxruntime", other)
-
-
-def test_on_a_gpu_it_is_refused() -> None:
     assert "on the CPU only" in onnx_runtime.refusal(torch.nn.Linear(1, 1), torch.device("cuda:0"))
-
-
-def test_a_model_in_bfloat16_is_refused() -> None:
     assert "bfloat16" in onnx_runtime.refusal(torch.nn.Linear(1, 1).bfloat16(), torch.device("cpu"))
 
 
@@ -238,12 +230,3 @@ def test_torchscript_is_exported_too(model_dir: Path, entry: dict[str, str]) -> 
     assert done(handler, "none", "onnxruntime")["onnxruntime"].applied
     images = torch.randn(5, 3, 224, 224)
     torch.testing.assert_close(handler.inference(images), plain.inference(images), rtol=1e-4, atol=1e-5)
-
-
-def test_explanations_run_the_module(model_dir: Path, entry: dict[str, str]) -> None:
-    handler = loaded(model_dir, entry)
-    done(handler, "onnxruntime")
-
-    with with_plain_model(handler):
-        assert not isinstance(handler.model, OnnxModel)
-    assert isinstance(handler.model, OnnxModel)

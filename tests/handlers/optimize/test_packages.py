@@ -215,6 +215,9 @@ def test_libraries_are_found_by_what_they_were_made_of(
     assert own != folder(handler, other)
     assert own != folder(handler, one, ())
     assert own != folder(handler, one, batch_size=5)
+    monkeypatch.delenv(keeping.VARIABLE)
+    assert keeping.folder_for(handler, one, (), 1) is None, "without a directory nothing is kept"
+    monkeypatch.setenv(keeping.VARIABLE, str(tmp_path / "compiled"))
     monkeypatch.setattr(torch, "__version__", "9.9")
     assert own != folder(handler, one)
 
@@ -248,17 +251,17 @@ def test_the_weights_count_where_they_may_come_from_anywhere(handler: BaseHandle
     assert folder(mine, tmp_path / ("a" * 64)) != theirs
 
 
-def test_without_a_directory_nothing_is_kept(
-    handler: BaseHandler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv(keeping.VARIABLE)
-
-    assert keeping.folder_for(handler, tmp_path, (), 1) is None
-
-
 def test_libraries_are_kept_whole_and_found_and_long_unused_ones_go(packages: Packages, tmp_path: Path) -> None:
     old, kept = tmp_path / "packages" / "old", tmp_path / "packages" / "new"
     old.mkdir(parents=True)
+
+    def fail(draft: Path) -> Any:
+        (draft / "full.so").write_bytes(b"half")
+        raise NotExportable("no")
+
+    with pytest.raises(NotExportable):
+        keeping.keep(kept, fail)
+    assert [*(tmp_path / "packages").iterdir()] == [old], "what cannot be made leaves nothing"
     os.utime(old, (time.time() - 2 * keeping.UNUSED,) * 2)
 
     assert keeping.keep(kept, lambda draft: (description(), packages)) is packages
@@ -274,14 +277,3 @@ def test_damaged_libraries_are_as_if_there_were_none(content: bytes | None, tmp_
         (tmp_path / "description.json").write_bytes(content)
 
     assert keeping.find(tmp_path, nn.Identity(), Packages) is None
-
-
-def test_what_cannot_be_made_leaves_nothing(tmp_path: Path) -> None:
-    def fail(draft: Path) -> Any:
-        (draft / "full.so").write_bytes(b"half")
-        raise NotExportable("no")
-
-    with pytest.raises(NotExportable):
-        keeping.keep(tmp_path / "packages" / "new", fail)
-
-    assert list((tmp_path / "packages").iterdir()) == []

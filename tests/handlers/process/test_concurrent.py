@@ -71,6 +71,7 @@ def test_a_row_streams_beside_others(daemon: RowDaemon) -> None:
 
     assert daemon.body(1) == b"0 1 2 stream3 r1"
     assert daemon.body(2) == b"0 1 stream2 r2"
+    # The fixture closes the connection while r3 waits: it is cancelled, and the worker ends.
 
 
 def test_a_cancelled_row_ends_and_its_coroutine_is_cancelled(daemon: RowDaemon) -> None:
@@ -110,21 +111,10 @@ def test_a_client_that_does_not_read_is_cut_and_the_others_are_served(daemon: Ro
     daemon.hear_end(1, 2)
 
     assert daemon.cut == [1]
-
-
-def test_a_client_that_has_gone_cancels_its_row(daemon: RowDaemon) -> None:
-    daemon.begin(r1=b"stream1000000")
-    daemon.hear(lambda: len(daemon.pieces[1]) > 0)
-
-    daemon.tell(wire.Credit(1, 0, 0))
-
-    daemon.hear_end(1)
-
-
-def test_rows_that_are_left_when_the_daemon_closes_its_end_are_cancelled(daemon: RowDaemon) -> None:
-    daemon.begin(r1=b"wait", r2=b"hello")
-
-    daemon.hear_end(2)  # the fixture closes the connection, and sees the worker end
+    daemon.begin(r3=b"stream1000000")
+    daemon.hear(lambda: len(daemon.pieces[3]) > 0)
+    daemon.tell(wire.Credit(3, 0, 0))  # its client has gone
+    daemon.hear_end(3)
 
 
 @pytest.mark.parametrize(
@@ -142,26 +132,28 @@ def test_a_handler_that_is_no_coroutine_is_not_loaded(model_dir: Path, handler: 
         assert "needs `async def handle(self, data, context)`" in daemon.loaded.error
 
 
-def test_an_async_function_serves(model_dir: Path) -> None:
-    handler = "async def handle(data, context):\n    return data and [bytes(data[0]['body'])]"
+OF_A_LOOP = """
+    import asyncio
+    class Own:
+        async def initialize(self, context):
+            self.loop = asyncio.get_running_loop()
+        async def handle(self, data, context):
+            return [str(self.loop is asyncio.get_running_loop())]
+"""
+
+
+@pytest.mark.parametrize(
+    ("handler", "answer"),
+    [
+        pytest.param(
+            "async def handle(data, context):\n    return data and [bytes(data[0]['body'])]", b"x", id="function"
+        ),
+        pytest.param(OF_A_LOOP, b"True", id="an async initialize runs on the loop of the rows"),
+    ],
+)
+def test_other_handlers_serve(model_dir: Path, handler: str, answer: bytes) -> None:
     with row_worker(model_dir, handler, "async") as daemon:
         daemon.begin(r1=b"x")
         daemon.hear_end(1)
 
-        assert daemon.body(1) == b"x"
-
-
-def test_an_async_initialize_runs_on_the_loop_of_the_rows(model_dir: Path) -> None:
-    handler = """
-        import asyncio
-        class Own:
-            async def initialize(self, context):
-                self.loop = asyncio.get_running_loop()
-            async def handle(self, data, context):
-                return [str(self.loop is asyncio.get_running_loop())]
-    """
-    with row_worker(model_dir, handler, "async") as daemon:
-        daemon.begin(r1=b"x")
-        daemon.hear_end(1)
-
-        assert daemon.body(1) == b"True"
+        assert daemon.body(1) == answer

@@ -92,6 +92,7 @@ def test_a_row_that_ends_with_its_first_call_is_one_answer(daemon: RowDaemon) ->
     [end] = daemon.hear_end(1)
 
     assert (daemon.pieces[1], end.answers[0].body, end.answers[0].status) == ([], b"1", 200)
+    assert {"HandlerTime", "ActiveRequests"} <= {each.name for each in end.measured}
 
 
 def test_a_row_that_is_cancelled_ends_and_the_handler_is_told(daemon: RowDaemon, model_dir: Path) -> None:
@@ -130,22 +131,10 @@ def test_a_client_that_does_not_read_is_cut_and_keeps_nobody_waiting(daemon: Row
     assert daemon.cut == [1]
     assert sum(map(len, daemon.pieces[1])) <= LATE_WINDOW + 1_000_000
     assert daemon.body(2) == b"2019181716151413121110987654321"
-
-
-def test_a_client_that_has_gone_ends_its_row(daemon: RowDaemon) -> None:
-    daemon.begin(r1=b"1000000")
-    daemon.hear(lambda: len(daemon.pieces[1]) > 0)
-
-    daemon.tell(wire.Credit(1, 0, 0))
-
-    daemon.hear_end(1)
-
-
-def test_measurements_come_with_an_end(daemon: RowDaemon) -> None:
-    daemon.begin(r1=b"2")
-    [end] = daemon.hear_end(1)
-
-    assert {"HandlerTime", "ActiveRequests"} <= {each.name for each in end.measured}
+    daemon.begin(r3=b"1000000")
+    daemon.hear(lambda: len(daemon.pieces[3]) > 0)
+    daemon.tell(wire.Credit(3, 0, 0))  # its client has gone
+    daemon.hear_end(3)
 
 
 PLAIN = """

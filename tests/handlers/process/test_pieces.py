@@ -145,39 +145,25 @@ def test_a_row_whose_client_does_not_read_gets_a_window_and_is_cut(start: Start,
     assert WINDOW <= daemon.streamed() < WINDOW + PIECE
     last = said[-1]
     assert isinstance(last, wire.Done) and last.answers[0].error
-
-
-@pytest.mark.parametrize("handler", ["mine.py", "mine.py:threaded", "lanes.py"])
-def test_a_row_whose_client_reads_gets_all(start: Start, handler: str) -> None:
-    daemon = start(handler)
-
+    daemon.said.clear()
     daemon.tell(GO)
     said = daemon.hear(done(7), reads=(0,))
-
-    assert not any(map(is_cut, said))
-    assert daemon.streamed() == COUNT * PIECE
-
-
-def test_neighbours_of_a_row_that_is_cut_get_all(start: Start) -> None:
-    daemon = start("mine.py")
-
-    daemon.tell(wire.Predict(7, [row(b"stream"), row(b"stream")]))
-    said = daemon.hear(done(7), reads=(1,))
-
-    assert [each for each in said if is_cut(each)] == [wire.Cut(7, [0])]
-    assert daemon.streamed(1) == COUNT * PIECE
-    last = said[-1]
-    assert isinstance(last, wire.Done)
-    assert last.answers[0].error and last.answers[1].body == b"end"
+    assert not any(map(is_cut, said)) and daemon.streamed() == COUNT * PIECE, "whose client reads gets all"
+    assert WINDOW >= 2 * GRANT, "the daemon tells before a client that reads has used its window up"
 
 
-def test_a_neighbour_gets_its_piece_before_the_batch_waits(start: Start) -> None:
+def test_neighbours_of_a_row_that_is_cut_get_all_and_their_piece_before_the_batch_waits(start: Start) -> None:
     daemon = start("mine.py")
 
     daemon.tell(wire.Predict(7, [row(b"stream"), row(b"stream")]))
     daemon.hear(is_cut, reads=(1,))
-
     assert daemon.streamed(1) >= daemon.streamed(0) + PIECE
+    last = daemon.hear(done(7), reads=(1,))[-1]
+
+    assert [each for each in daemon.said if is_cut(each)] == [wire.Cut(7, [0])]
+    assert daemon.streamed(1) == COUNT * PIECE
+    assert isinstance(last, wire.Done)
+    assert last.answers[0].error and last.answers[1].body == b"end"
 
 
 def test_who_is_told_that_nobody_waits_drops_the_rest_at_once(start: Start) -> None:
@@ -190,6 +176,11 @@ def test_who_is_told_that_nobody_waits_drops_the_rest_at_once(start: Start) -> N
 
     assert not any(map(is_cut, said))
     assert daemon.streamed() < WINDOW + PIECE
+    goes_on = [each for each in said if each == wire.Chunk(7, [])]
+    assert len(goes_on) >= COUNT - WINDOW // PIECE - 2, "it is heard to go on"
+    daemon.tell(GO)
+    daemon.hear(lambda message: daemon.streamed() >= 2 * WINDOW)
+    # Now the fixture closes the connection while a batch waits, and sees the worker end.
 
 
 @pytest.mark.parametrize("handler", ["mine.py", "mine.py:threaded"])
@@ -223,12 +214,6 @@ def test_two_lanes_that_stream_get_their_own_credit(start: Start) -> None:
     assert daemon.streamed() == COUNT * PIECE
     assert [each for each in said if is_cut(each)] == [wire.Cut(8, [0])]
 
-
-def test_a_worker_whose_daemon_goes_while_it_waits_ends(start: Start) -> None:
-    daemon = start("mine.py")
-
-    daemon.tell(GO)
-    daemon.hear(lambda message: daemon.streamed() >= WINDOW)
     # The fixture closes the connection, and sees the worker end.
 
 
@@ -241,18 +226,3 @@ def test_a_wait_is_not_the_time_of_a_batch(start: Start) -> None:
 
     assert isinstance(last, wire.Done)
     assert last.seconds + PATIENCE < time.monotonic() - began
-
-
-def test_few_bytes_need_no_credit() -> None:
-    assert WINDOW >= 2 * GRANT  # the daemon tells before a client that reads has used its window up
-
-
-def test_a_batch_whose_clients_have_gone_is_heard_to_go_on(start: Start) -> None:
-    daemon = start("mine.py")
-
-    daemon.tell(GO)
-    daemon.hear(lambda message: daemon.streamed() >= WINDOW)
-    daemon.tell(wire.Credit(7, 0, 0))
-    said = daemon.hear(done(7))
-
-    assert len([each for each in said if each == wire.Chunk(7, [])]) >= COUNT - WINDOW // PIECE - 2

@@ -1,7 +1,6 @@
 """An actor with a real worker process; Ray's part is played."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 
 from tests.handlers.ray.test_frames import frame_of
 from tests.kit.archives import write_files
+from tests.kit.in_loop import InLoop
 from tsctl.handlers import wire
 from tsctl.handlers.ray.node import here
 from tsctl.handlers.ray.node.actor import WorkerActor
@@ -77,84 +77,66 @@ def predict(batch: int, body: bytes) -> bytes:
     return frame_of(wire.Predict(batch, [wire.Row("id", [], [("body", "", body)])]))
 
 
-Test = Callable[[Node], Coroutine[Any, Any, None]]
-
-
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Test], None]:
-    return lambda test: asyncio.run(test(Node(tmp_path, monkeypatch)))
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    return InLoop(lambda: Node(tmp_path, monkeypatch))
 
 
-def test_batches_run_in_the_nodes_copy_with_the_daemons_variables(run: Callable[[Test], None]) -> None:
-    async def test(node: Node) -> None:
-        hello, loaded = await node.start()
-        assert isinstance(hello, wire.Hello) and isinstance(loaded, wire.Loaded)
-        second = asyncio.ensure_future(node.actor.predict(2, predict(2, b"b")))  # overtakes the first
-        await asyncio.sleep(0)
-        number, frame = await node.actor.predict(1, predict(1, b"a"))
-        done = wire.decode_for_daemon(frame)
-        assert isinstance(done, wire.Done)
+async def test_batches_run_in_the_nodes_copy_with_the_daemons_variables(node: Node) -> None:
+    hello, loaded = await node.start()
+    assert isinstance(hello, wire.Hello) and isinstance(loaded, wire.Loaded)
+    second = asyncio.ensure_future(node.actor.predict(2, predict(2, b"b")))  # overtakes the first
+    await asyncio.sleep(0)
+    number, frame = await node.actor.predict(1, predict(1, b"a"))
+    done = wire.decode_for_daemon(frame)
+    assert isinstance(done, wire.Done)
 
-        copy = next((node.model.parent / "cache").glob("*/mine.py")).parent
-        assert (number, done.batch, done.answers[0].body) == (2, 1, f"a {copy} hello None".encode())
-        assert (await second)[0] == 3
+    copy = next((node.model.parent / "cache").glob("*/mine.py")).parent
+    assert (number, done.batch, done.answers[0].body) == (2, 1, f"a {copy} hello None".encode())
+    assert (await second)[0] == 3
 
-        await node.actor.close()
-        await node.heard(1)
-        assert node.code == 0
-
-    run(test)
+    await node.actor.close()
+    await node.heard(1)
+    assert node.code == 0
 
 
-def test_a_worker_sees_the_gpu_that_ray_gave_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def test() -> None:
-        node = Node(tmp_path, monkeypatch, gpu=True)
-        await node.start()
-        done = wire.decode_for_daemon((await node.actor.predict(1, predict(1, b"a")))[1])
-        assert isinstance(done, wire.Done)
-        assert done.answers[0].body.endswith(b" 0")
-        await node.actor.close()
-        await node.heard(1)
-
-    asyncio.run(test())
+async def test_a_worker_sees_the_gpu_that_ray_gave_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node(tmp_path, monkeypatch, gpu=True)
+    await node.start()
+    done = wire.decode_for_daemon((await node.actor.predict(1, predict(1, b"a")))[1])
+    assert isinstance(done, wire.Done)
+    assert done.answers[0].body.endswith(b" 0")
+    await node.actor.close()
+    await node.heard(1)
 
 
-def test_a_handler_that_ends_its_process_does_not_end_the_actor(run: Callable[[Test], None]) -> None:
-    async def test(node: Node) -> None:
-        await node.start()
-        waits = asyncio.ensure_future(node.actor.predict(1, predict(1, b"exit")))
-        await node.heard(1)
+async def test_a_handler_that_ends_its_process_does_not_end_the_actor(node: Node) -> None:
+    await node.start()
+    waits = asyncio.ensure_future(node.actor.predict(1, predict(1, b"exit")))
+    await node.heard(1)
 
-        assert node.code == 7
-        assert not waits.done()
-        waits.cancel()
-
-    run(test)
+    assert node.code == 7
+    assert not waits.done()
+    waits.cancel()
 
 
-def test_output_waits_in_the_process_until_it_is_fetched(run: Callable[[Test], None]) -> None:
-    async def test(node: Node) -> None:
-        await node.start()
-        done = asyncio.ensure_future(node.actor.predict(1, predict(1, b"print")))
-        sizes: list[int] = []
-        while sum(sizes) < 2**21 + 1:  # the batch may end before the last of it is fetched
-            news = await asyncio.wait_for(node.actor.news(), 30)
-            sizes.append(len(news.stdout))
+async def test_output_waits_in_the_process_until_it_is_fetched(node: Node) -> None:
+    await node.start()
+    done = asyncio.ensure_future(node.actor.predict(1, predict(1, b"print")))
+    sizes: list[int] = []
+    while sum(sizes) < 2**21 + 1:  # the batch may end before the last of it is fetched
+        news = await asyncio.wait_for(node.actor.news(), 30)
+        sizes.append(len(news.stdout))
 
-        assert sum(sizes) == 2**21 + 1
-        assert max(sizes) < MOST_OUTPUT + 2**16
-        await done
-        await node.actor.close()
-        await node.heard(1)
-
-    run(test)
+    assert sum(sizes) == 2**21 + 1
+    assert max(sizes) < MOST_OUTPUT + 2**16
+    await done
+    await node.actor.close()
+    await node.heard(1)
 
 
-def test_an_actor_says_where_it_is(run: Callable[[Test], None]) -> None:
-    async def test(node: Node) -> None:
-        facts = await node.actor.facts()
+async def test_an_actor_says_where_it_is(node: Node) -> None:
+    facts = await node.actor.facts()
 
-        assert facts.node_id == "abcdefgh1234"
-        assert facts.node.endswith("/abcdefgh")
-
-    run(test)
+    assert facts.node_id == "abcdefgh1234"
+    assert facts.node.endswith("/abcdefgh")

@@ -4,8 +4,7 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import AsyncIterator
 
 from tests.kit.ray_cluster import FakeCluster, facts, until
 from tsctl.handlers.ray import messages
@@ -54,19 +53,17 @@ def start(number: int) -> StartRemote:
     return StartRemote(number, "m/1.0", "/m", OPTIONS, 1, {})
 
 
-def run(test: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:
-    async def with_bench() -> None:
-        bench = Bench()
-        await test(bench)
-        await bench.taker.close()
-        bench.control.close()
-        bench.theirs.close()
-
-    asyncio.run(with_bench())
+@contextlib.asynccontextmanager
+async def bridge() -> AsyncIterator[Bench]:
+    bench = Bench()
+    yield bench
+    await bench.taker.close()
+    bench.control.close()
+    bench.theirs.close()
 
 
-def test_workers_are_started_on_the_cluster_of_the_first_order() -> None:
-    async def test(bench: Bench) -> None:
+async def test_workers_are_started_on_the_cluster_of_the_first_order() -> None:
+    async with bridge() as bench:
         bench.order(Connect("head:6379"))
         bench.order(start(1))
         bench.order(start(2))
@@ -83,11 +80,9 @@ def test_workers_are_started_on_the_cluster_of_the_first_order() -> None:
         await until(lambda: len(bench.reports()) == 2)
         assert bench.heard == [Placed(1, "n1", 77), Placed(2, "n1", 77)]
 
-    run(test)
 
-
-def test_a_killed_worker_is_reported_once() -> None:
-    async def test(bench: Bench) -> None:
+async def test_a_killed_worker_is_reported_once() -> None:
+    async with bridge() as bench:
         bench.order(start(1))
         await until(lambda: bool(bench.clusters[-1].actors))
         for number in (1, 1, 9):  # a second time, and an unknown one
@@ -97,11 +92,9 @@ def test_a_killed_worker_is_reported_once() -> None:
         await asyncio.sleep(0.01)
         assert bench.reports() == [RemoteEnded(1, -9)]
 
-    run(test)
 
-
-def test_a_daemon_that_has_gone_ends_all_workers() -> None:
-    async def test(bench: Bench) -> None:
+async def test_a_daemon_that_has_gone_ends_all_workers() -> None:
+    async with bridge() as bench:
         bench.order(start(1))
         await until(lambda: bool(bench.clusters[-1].actors))
         bench.control.close()
@@ -109,5 +102,3 @@ def test_a_daemon_that_has_gone_ends_all_workers() -> None:
         await asyncio.wait_for(bench.taker.closed, 20)
         await bench.taker.close()
         await until(lambda: bench.clusters[-1].actors[0].killed)
-
-    run(test)

@@ -1,9 +1,10 @@
 """One worker as the bridge holds it; its actor is the test."""
 
 import asyncio
+import contextlib
 import os
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -80,21 +81,19 @@ class Bench:
         os.close(self.stderr)
 
 
-def run(test: Callable[[Bench], Coroutine[Any, Any, None]], cluster: FakeCluster | None = None) -> None:
-    async def with_bench() -> None:
-        bench = Bench(cluster)
-        try:
-            await test(bench)
-        finally:
-            bench.worker.kill()
-            await bench.worker.ended()
-            bench.close()
-
-    asyncio.run(with_bench())
+@contextlib.asynccontextmanager
+async def worker(cluster: FakeCluster | None = None) -> AsyncIterator[Bench]:
+    bench = Bench(cluster)
+    try:
+        yield bench
+    finally:
+        bench.worker.kill()
+        await bench.worker.ended()
+        bench.close()
 
 
-def test_a_worker_is_placed_gets_its_files_and_starts() -> None:
-    async def test(bench: Bench) -> None:
+async def test_a_worker_is_placed_gets_its_files_and_starts() -> None:
+    async with worker() as bench:
         await bench.answer("facts", facts("n1"))
         await bench.answer("find_copy", False)
         await bench.answer("unpack", None)
@@ -111,34 +110,28 @@ def test_a_worker_is_placed_gets_its_files_and_starts() -> None:
         assert (bench.actor.name, bench.actor.options) == ("net/1.0 5.1", OPTIONS)
         assert bench.reports == [Placed(5, "n1", 77)]
 
-    run(test)
 
-
-def test_a_model_that_the_node_has_is_not_sent() -> None:
-    async def test(bench: Bench) -> None:
+async def test_a_model_that_the_node_has_is_not_sent() -> None:
+    async with worker() as bench:
         await bench.start()
 
         assert "unpack" not in [method for method, _ in bench.actor.calls]
 
-    run(test)
 
-
-def test_the_daemon_is_told_why_an_actor_has_no_node(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_daemon_is_told_why_an_actor_has_no_node(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "PENDING", 0.001)
 
-    async def test(bench: Bench) -> None:
+    async with worker() as bench:
         await until(lambda: len(bench.reports) >= 2)
 
         assert bench.reports[0] == Waits(5, "it takes 1 CPU, and CPU is in use: 0 free")
         await bench.start()
 
-    run(test)
 
-
-def test_another_actor_is_made_while_no_process_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_another_actor_is_made_while_no_process_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "AGAIN", 0.001)
 
-    async def test(bench: Bench) -> None:
+    async with worker() as bench:
         await bench.answer("facts", facts("n1"))
         (await bench.asked("find_copy")).fail(ActorSilent("does not answer"))
         await until(lambda: len(bench.cluster.actors) == 2)
@@ -147,8 +140,6 @@ def test_another_actor_is_made_while_no_process_runs(monkeypatch: pytest.MonkeyP
         assert bench.reports[0] == Waits(5, "its actor on node n1 does not answer")
         assert bench.cluster.avoided == ["id of n1"]
         assert bench.cluster.actors[0].killed
-
-    run(test)
 
 
 @pytest.mark.parametrize(
@@ -160,12 +151,12 @@ def test_another_actor_is_made_while_no_process_runs(monkeypatch: pytest.MonkeyP
         pytest.param("options", "Ray does not accept the options of `ray:`: no such label", id="options"),
     ],
 )
-def test_what_would_fail_again_is_a_failed_load(fault: str, error: str) -> None:
+async def test_what_would_fail_again_is_a_failed_load(fault: str, error: str) -> None:
     cluster = FakeCluster()
     cluster.refuses = "no such label" if fault == "options" else ""
     cluster.unreadable = fault == "files"
 
-    async def test(bench: Bench) -> None:
+    async with worker(cluster) as bench:
         if fault == "versions":
             await bench.answer("facts", facts("n2")._replace(versions=Versions("3.1", "9")))
         elif fault == "method":
@@ -179,11 +170,9 @@ def test_what_would_fail_again_is_a_failed_load(fault: str, error: str) -> None:
         assert failed.error.startswith(error)
         assert await bench.end() == RemoteEnded(5, wire.EXIT_LOAD_FAILED)
 
-    run(test, cluster)
 
-
-def test_a_batch_is_one_call_and_all_else_is_told() -> None:
-    async def test(bench: Bench) -> None:
+async def test_a_batch_is_one_call_and_all_else_is_told() -> None:
+    async with worker() as bench:
         await bench.start()
         load, predict = wire.Load("m", "1.0", "/m", "h.py", {}, 1, 1), wire.Predict(1, [])
         await bench.send(load, predict, wire.Threads(2))
@@ -199,11 +188,9 @@ def test_a_batch_is_one_call_and_all_else_is_told() -> None:
         bench.actor.answer("predict", (0, frame_of(done)))
         assert await bench.heard(1) == [done]
 
-    run(test)
 
-
-def test_answers_reach_the_daemon_in_the_order_in_which_the_process_sent_them() -> None:
-    async def test(bench: Bench) -> None:
+async def test_answers_reach_the_daemon_in_the_order_in_which_the_process_sent_them() -> None:
+    async with worker() as bench:
         await bench.start()
         await bench.send(wire.Predict(1, []), wire.Predict(2, []))
         await until(lambda: bench.actor.asked.count("predict") == 2)
@@ -215,19 +202,15 @@ def test_answers_reach_the_daemon_in_the_order_in_which_the_process_sent_them() 
 
         assert await bench.heard(4) == sent
 
-    run(test)
 
-
-def test_output_is_passed_on_and_the_code_of_an_ended_process_reported() -> None:
-    async def test(bench: Bench) -> None:
+async def test_output_is_passed_on_and_the_code_of_an_ended_process_reported() -> None:
+    async with worker() as bench:
         await bench.start()
         await bench.answer("news", ProcessNews([], b"printed\n", b"a traceback\n", None))
         await bench.answer("news", ProcessNews([], b"more\n", b"", 7))
 
         assert await bench.end() == RemoteEnded(5, 7)
         assert (os.read(bench.stdout, 100), os.read(bench.stderr, 100)) == (b"printed\nmore\n", b"a traceback\n")
-
-    run(test)
 
 
 @pytest.mark.parametrize(
@@ -237,8 +220,8 @@ def test_output_is_passed_on_and_the_code_of_an_ended_process_reported() -> None
         pytest.param(ActorLost("died: killed"), "its actor on node n1 died: killed", [], id="actor"),
     ],
 )
-def test_a_worker_whose_actor_is_lost_has_ended(error: Any, lost: str, avoided: list[str]) -> None:
-    async def test(bench: Bench) -> None:
+async def test_a_worker_whose_actor_is_lost_has_ended(error: Any, lost: str, avoided: list[str]) -> None:
+    async with worker() as bench:
         await bench.start()
         await bench.send(wire.Predict(1, []))
         (await bench.asked("predict")).fail(error)
@@ -246,26 +229,20 @@ def test_a_worker_whose_actor_is_lost_has_ended(error: Any, lost: str, avoided: 
         assert await bench.end() == RemoteEnded(5, -9, lost)
         assert bench.cluster.avoided == avoided
 
-    run(test)
 
-
-def test_a_killed_worker_takes_its_actor_along() -> None:
-    async def test(bench: Bench) -> None:
+async def test_a_killed_worker_takes_its_actor_along() -> None:
+    async with worker() as bench:
         await bench.start()
         bench.worker.kill()
 
         assert await bench.end() == RemoteEnded(5, -9)
 
-    run(test)
 
-
-def test_a_worker_that_the_daemon_lets_go_leaves_by_itself() -> None:
-    async def test(bench: Bench) -> None:
+async def test_a_worker_that_the_daemon_lets_go_leaves_by_itself() -> None:
+    async with worker() as bench:
         await bench.start()
         bench.frames.shutdown(socket.SHUT_WR)
         await until(lambda: ("close", ()) in bench.actor.calls)
         await bench.answer("news", ProcessNews([], b"", b"", 0))
 
         assert await bench.end() == RemoteEnded(5, 0)
-
-    run(test)

@@ -26,6 +26,11 @@ def test_accept_chooses_the_form_of(item: Any) -> None:
     assert np.load(io.BytesIO(as_file.body), allow_pickle=False).tolist() == [[1.5, 2.0]]
     assert as_json.headers == [("Content-Type", JSON)]
     assert json.loads(as_json.body) == [[1.5, 2.0]]
+    assert encode_item(np.array([np.nan, 1.0]), RequestProcessor({"Accept": JSON})).body == b"[null, 1.0]"
+    with pytest.raises(NotSerialisable):  # never pickled
+        encode_item(np.array([object()]), RequestProcessor({"Accept": NPY}))
+    document = encode_item({"a": 1}, RequestProcessor({"Accept": NPY}))
+    assert (document.headers, json.loads(document.body)) == ([("Content-Type", JSON)], {"a": 1}), "no array"
 
 
 @pytest.mark.parametrize("headers", [{}, {"Accept": "*/*"}, {"Accept": "text/html"}], ids=str)
@@ -35,21 +40,3 @@ def test_without_such_a_header_torchserves_forms_stay(headers: dict[str, str]) -
     assert torch.load(io.BytesIO(saved.body)).tolist() == [[1.5, 2.0]]
     assert saved.headers == []
     assert json.loads(encode_item(ARRAY, RequestProcessor(headers)).body) == [[1.5, 2.0]]
-
-
-def test_nan_of_an_array_is_null() -> None:
-    answer = encode_item(np.array([np.nan, 1.0]), RequestProcessor({"Accept": JSON}))
-
-    assert answer.body == b"[null, 1.0]"
-
-
-def test_an_array_of_objects_is_never_pickled() -> None:
-    with pytest.raises(NotSerialisable):
-        encode_item(np.array([object()]), RequestProcessor({"Accept": NPY}))
-
-
-def test_an_answer_that_is_no_array_does_not_depend_on_accept() -> None:
-    answer = encode_item({"a": 1}, RequestProcessor({"Accept": NPY}))
-
-    assert answer.headers == [("Content-Type", JSON)]
-    assert json.loads(answer.body) == {"a": 1}

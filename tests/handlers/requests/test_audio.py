@@ -60,41 +60,30 @@ def test_a_wav_file_of_whole_numbers_is_from_minus_one_to_one(bits: int) -> None
     assert sound.channels.min() == -1
 
 
-@pytest.mark.parametrize("bits", [32, 64])
-def test_a_wav_file_of_floats_is_as_it_is(bits: int) -> None:
-    values = WAVE * 3
-
-    sound = decode_audio(wav(values.T.astype(f"<f{bits // 8}").tobytes(), tag=3, bits=bits))
-
-    assert np.array_equal(sound.channels, values)
-    assert sound.channels.flags.writeable
+WHOLE = wav(packed(WAVE, 16))
+PIPED = WHOLE.index(b"data") + 4  # after which the size stands
+SIZES = (struct.pack("<I", 0xFFFFFFFF), struct.pack("<I", 1 << 20))
 
 
-def test_the_samples_are_the_mean_of_the_channels() -> None:
-    assert Audio(WAVE, 1).samples == pytest.approx(WAVE.mean(0))
+@pytest.mark.parametrize(
+    ("encoded", "expected"),
+    [
+        pytest.param(
+            wav(packed(WAVE, 16), tag=0xFFFE, more=struct.pack("<HHIH", 22, 16, 3, 1) + bytes(14)), WAVE,
+            id="an extensible format is read by its inner one"),
+        *((WHOLE[:PIPED] + size + WHOLE[PIPED + 4 : -1], WAVE[:, :-1]) for size in SIZES),  # in the midst of a frame
+        pytest.param(WHOLE[:12] + chunk(b"LIST", b"odd") + WHOLE[12:], WAVE, id="other chunks are passed over"),
+        *((wav((WAVE * 3).T.astype(f"<f{bits // 8}").tobytes(), tag=3, bits=bits), WAVE * 3) for bits in (32, 64)),
+    ],
+)  # fmt: skip
+def test_other_wav_files(encoded: bytes, expected: np.ndarray[Any, Any]) -> None:
+    sound = decode_audio(encoded)
+
+    assert sound.channels == pytest.approx(expected, abs=1e-4) and sound.channels.flags.writeable
+    assert np.array_equal(sound.channels, expected) or encoded[20:22] != b"\x03\0", "floats are as they are"
+    assert sound.samples == pytest.approx(expected.mean(0), abs=1e-4)
     assert Audio(WAVE[:1], 1).samples.tolist() == WAVE[0].tolist()
     assert repr(Audio(WAVE, 5)) == "<Audio 1 s, 5 Hz, channels: 2>"
-
-
-def test_an_extensible_format_is_read_by_its_inner_one() -> None:
-    inner = struct.pack("<HHIH", 22, 16, 3, 1) + bytes(14)
-
-    assert decode_audio(wav(packed(WAVE, 16), tag=0xFFFE, more=inner)).channels == pytest.approx(WAVE, abs=1e-4)
-
-
-@pytest.mark.parametrize("size", [0xFFFFFFFF, 1 << 20])
-def test_a_file_that_was_written_into_a_pipe_ends_where_it_ends(size: int) -> None:
-    whole = wav(packed(WAVE, 16))
-    cut = whole.index(b"data") + 4
-    piped = whole[:cut] + struct.pack("<I", size) + whole[cut + 4 : -1]  # in the midst of a frame, too
-
-    assert decode_audio(piped).channels == pytest.approx(WAVE[:, :-1], abs=1e-4)
-
-
-def test_other_chunks_are_passed_over() -> None:
-    whole = wav(packed(WAVE, 16))
-
-    assert decode_audio(whole[:12] + chunk(b"LIST", b"odd") + whole[12:]).channels.shape == (2, 5)
 
 
 @given(st.integers(1, 3), st.integers(0, 40), st.integers(1, 96000), st.integers(0, 9))
@@ -155,26 +144,21 @@ def test_without_soundfile_the_way_to_get_it_is_told(encoded: bytes, why: str) -
     assert why in refusal(encoded)
 
 
-def test_a_sound_with_too_many_samples_is_refused_before_it_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Audio, "MAX_SAMPLES", 9)
-    monkeypatch.setattr(np, "frombuffer", lambda *_: pytest.fail("decoded"))
-
-    assert refusal(wav(packed(WAVE, 16))) == "the sound has 5 samples in 2 channels; at most 9 in all are read"
-
-
-def test_and_one_that_is_not_admitted() -> None:
+def test_a_sound_with_too_many_samples_or_not_admitted_is_refused_before_it_is_decoded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refuse(samples: int) -> None:
         assert samples == 10
         raise TooManyPixels
 
-    with pytest.raises(TooManyPixels):
-        decode_audio(wav(packed(WAVE, 16)), refuse)
-
-
-def test_without_a_limit_any_length_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = wav(packed(WAVE, 16))
     monkeypatch.setattr(Audio, "MAX_SAMPLES", None)
-
-    assert decode_audio(wav(packed(WAVE, 16))).channels.shape == (2, 5)
+    assert decode_audio(body).channels.shape == (2, 5)
+    monkeypatch.setattr(np, "frombuffer", lambda *_: pytest.fail("decoded"))
+    with pytest.raises(TooManyPixels):
+        decode_audio(body, refuse)
+    monkeypatch.setattr(Audio, "MAX_SAMPLES", 9)
+    assert refusal(body) == "the sound has 5 samples in 2 channels; at most 9 in all are read"
 
 
 def test_a_sound_is_written_as_it_is_read() -> None:
@@ -218,15 +202,10 @@ def test_a_compressed_sound_is_bounded_before_it_is_decoded_and_a_damaged_one_is
     soundfile.write(file, np.zeros(200_000), 8000, format=kind)
     body = file.getvalue()
 
+    assert refusal(b"hello") == "The request's 5 bytes are not a sound (Format not recognised): send WAV, FLAC or Ogg"
     damaged = refusal(body[:40])
     assert re.fullmatch(
         r"The request's file of the format (FLAC|Ogg) is damaged \([^<>]+[a-z]\): send WAV, FLAC or Ogg", damaged
     )
     monkeypatch.setattr(Audio, "MAX_SAMPLES", 100_000)
     assert refusal(body) == "the sound has 200000 samples in 1 channel; at most 100000 in all are read"
-
-
-def test_bytes_that_nobody_knows_are_no_sound() -> None:
-    pytest.importorskip("soundfile")
-
-    assert refusal(b"hello") == "The request's 5 bytes are not a sound (Format not recognised): send WAV, FLAC or Ogg"

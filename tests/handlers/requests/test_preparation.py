@@ -42,13 +42,12 @@ def timm(**changed: object) -> dict[str, Any]:
     return TIMM | {"pretrained_cfg": {**TIMM["pretrained_cfg"], **changed}}
 
 
-def test_an_archive_that_says_nothing_is_prepared_as_imagenets(tmp_path: Path) -> None:
-    assert read_preparation(tmp_path, {"batchSize": 8}) == (IMAGENET, None, "")
-
-
 def test_the_settings_of_model_config_are_read_and_told(tmp_path: Path) -> None:
     config = {"mean": 0.5, "std": [0.1, 0.2, 0.3], "resize": 300, "crop": [256, 280], "interpolation": "lanczos"}
 
+    assert read_preparation(tmp_path, {"batchSize": 8}) == (IMAGENET, None, "")
+    assert read(tmp_path, {"resize": [200, 100]}).crop == (200, 100)
+    assert read(tmp_path, {"resize": [200, 100], "crop": 64}).crop == (64, 64)
     how, _, note = read_preparation(tmp_path, config)
 
     assert how == ((0.5, 0.5, 0.5), (0.1, 0.2, 0.3), 300, (256, 280), "lanczos")
@@ -56,11 +55,6 @@ def test_the_settings_of_model_config_are_read_and_told(tmp_path: Path) -> None:
         "images are prepared so: 300 pixels on the shorter side (lanczos), the middle 256 × 280, mean 0.5, 0.5, 0.5"
         " std 0.1, 0.2, 0.3 (model-config.yaml)"
     )
-
-
-def test_height_and_width_are_cropped_no_further_unless_the_archive_says_so(tmp_path: Path) -> None:
-    assert read(tmp_path, {"resize": [200, 100]}).crop == (200, 100)
-    assert read(tmp_path, {"resize": [200, 100], "crop": 64}).crop == (64, 64)
 
 
 @pytest.mark.parametrize(
@@ -197,14 +191,8 @@ def test_two_files_that_differ_are_refused_by_name_and_the_explicit_setting_wins
         " model-config.yaml which of them the model wants"
     )
     assert read(tmp_path, {"std": 0.5, "resize": 384, "crop": 384}).std == (0.5, 0.5, 0.5)
-
-
-def test_two_files_that_agree_are_read(tmp_path: Path) -> None:
     same = timm(std=[0.5] * 3, input_size=[3, 384, 384], crop_pct=1.0, crop_mode="squash")
-
-    how = read(tmp_path, config=same, preprocessor=VIT)
-
-    assert how.resize == (384, 384)
+    assert read(tmp_path, config=same, preprocessor=VIT).resize == (384, 384), "two that agree are read"
 
 
 @pytest.mark.parametrize(
@@ -213,16 +201,9 @@ def test_two_files_that_agree_are_read(tmp_path: Path) -> None:
 def test_a_config_json_of_anybody_elses_says_nothing(tmp_path: Path, content: str) -> None:
     (tmp_path / "config.json").write_text(content)
 
-    assert read_preparation(tmp_path, {}) == (IMAGENET, None, "")
-
-
-def test_a_preprocessor_config_of_speech_says_nothing(tmp_path: Path) -> None:
-    assert read(tmp_path, preprocessor={"sampling_rate": 16000, "do_normalize": True}) == IMAGENET
-
-
-def test_a_preprocessor_config_that_is_no_json_is_refused(tmp_path: Path) -> None:
+    assert read_preparation(tmp_path, {"batchSize": 8}) == (IMAGENET, None, "")
+    assert read(tmp_path, preprocessor={"sampling_rate": 16000, "do_normalize": True}) == IMAGENET, "of speech"
     (tmp_path / "preprocessor_config.json").write_text("{")
-
     assert refusal(tmp_path).startswith("preprocessor_config.json is not JSON")
 
 
@@ -248,10 +229,6 @@ def test_the_names_of_classes(
     (tmp_path / "config.json").write_text(json.dumps(config))
 
     assert read_preparation(tmp_path, settings) == (IMAGENET, classes, note)
-
-
-def test_index_to_name_wins_over_the_names_of_config_json(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('{"id2label": {"0": "cat"}}')
-    (tmp_path / "index_to_name.json").write_text('{"0": "hat"}')
-
-    assert read_preparation(tmp_path, {}).classes is None
+    if "classes" not in settings:
+        (tmp_path / "index_to_name.json").write_text('{"0": "hat"}')  # which wins
+        assert read_preparation(tmp_path, {}).classes is None

@@ -44,8 +44,5 @@ def test_no_name_is_refused(warmup: Any, archive: Path) -> None:
     what = "the name of a file or folder of the archive, or a list of names"
     with pytest.raises(HandlerError, match=rf"^model-config.yaml: `warmup` is .*; expected {what}$"):
         samples_of(archive, {"warmup": warmup})
-
-
-def test_a_file_that_is_missing_is_named(archive: Path) -> None:
     with pytest.raises(HandlerError, match=r"`warmup` names `bird\.jpg`, and the archive does not hold it"):
         samples_of(archive, {"warmup": ["cat.jpg", "bird.jpg"]})

@@ -9,6 +9,7 @@ import hatchling
 import pytest
 
 from tests.environments import make_environment
+from tests.kit.archives import write_files
 
 ROOT = Path(__file__).parents[3]
 
@@ -23,60 +24,34 @@ def run(program: str, folder: Path, *, before: Path | None = None) -> subprocess
     )
 
 
-@pytest.fixture
-def torchserve(tmp_path: Path) -> Path:
-    """A folder with another package called `ts`, which lacks most of ours."""
-    package = tmp_path / "other" / "ts"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("__version__ = 'theirs'\n")
-    return package.parent
+THEIRS = {"other/ts/__init__.py": b"__version__ = 'theirs'\n"}  # another package called `ts`, which lacks most of ours
+NO_TS = "ModuleNotFoundError: No module named 'ts"
 
 
 @pytest.mark.slow
-def test_the_tests_of_a_handler_import_torchserves_names(tmp_path: Path) -> None:
-    done = run(f"{MOCK}; print(MockContext.__module__)", tmp_path)
+@pytest.mark.parametrize(
+    ("files", "program", "said"),
+    [
+        pytest.param(
+            {}, f"{MOCK}; print(MockContext.__module__)", "tsctl.handlers.torchserve.mock_context\n", id="names"),
+        pytest.param(
+            {}, "import sys; print([name for name in sys.modules if name.startswith('ts')])", "[]\n",
+            id="nothing of tsctl is imported before it is asked for"),
+        pytest.param(THEIRS, "import ts; print(ts.__version__)", "theirs\n", id="a torchserve that is there is first"),
+        pytest.param(THEIRS, MOCK, f"{NO_TS}.torch_handler'\n", id="what it lacks is not filled with ours"),
+        pytest.param({"tsctl/__init__.py": b""}, "import ts", f"{NO_TS}'\n", id="beside another tsctl there is no ts"),
+        pytest.param(
+            {"tsctl.py": b"raise RuntimeError('no GPU')\n"},
+            "try:\n    import ts\nexcept ImportError:\n    print('without')", "without\n",
+            id="whose error is none of who tries ts"),
+    ],
+)  # fmt: skip
+def test_what_an_import_finds(tmp_path: Path, files: dict[str, bytes], program: str, said: str) -> None:
+    write_files(tmp_path, files)
 
-    assert (done.stdout, done.stderr) == ("tsctl.handlers.torchserve.mock_context\n", "")
+    done = run(program, tmp_path, before=tmp_path / "other" if files is THEIRS else None)
 
-
-@pytest.mark.slow
-def test_nothing_of_tsctl_is_imported_before_it_is_asked_for(tmp_path: Path) -> None:
-    done = run("import sys; print([name for name in sys.modules if name.startswith('ts')])", tmp_path)
-
-    assert (done.stdout, done.stderr) == ("[]\n", "")
-
-
-@pytest.mark.slow
-def test_an_installed_torchserve_is_found_first(tmp_path: Path, torchserve: Path) -> None:
-    done = run("import ts; print(ts.__version__)", tmp_path, before=torchserve)
-
-    assert done.stdout == "theirs\n"
-
-
-@pytest.mark.slow
-def test_what_an_installed_torchserve_lacks_is_not_filled_with_ours(tmp_path: Path, torchserve: Path) -> None:
-    done = run(MOCK, tmp_path, before=torchserve)
-
-    assert "ModuleNotFoundError: No module named 'ts.torch_handler'" in done.stderr
-
-
-@pytest.mark.slow
-def test_beside_another_package_called_tsctl_there_is_no_ts(tmp_path: Path) -> None:
-    (tmp_path / "tsctl").mkdir()
-    (tmp_path / "tsctl" / "__init__.py").write_text("")
-
-    done = run("import ts", tmp_path)
-
-    assert done.stderr.endswith("ModuleNotFoundError: No module named 'ts'\n")
-
-
-@pytest.mark.slow
-def test_an_error_in_another_package_called_tsctl_is_none_of_who_tries_ts(tmp_path: Path) -> None:
-    (tmp_path / "tsctl.py").write_text("raise RuntimeError('no GPU')\n")
-
-    done = run("try:\n    import ts\nexcept ImportError:\n    print('without')", tmp_path)
-
-    assert (done.stdout, done.stderr) == ("without\n", "")
+    assert (done.stdout or done.stderr.splitlines()[-1] + "\n", bool(done.stderr)) == (said, said.startswith(NO_TS))
 
 
 @pytest.mark.slow

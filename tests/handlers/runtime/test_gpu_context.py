@@ -122,14 +122,10 @@ def test_all_gpus_in_use_are_waited_for(
     assert waited == ([None, 1, 2] if raised is None else [None, 1])
 
 
-def test_without_a_gpu_in_use_nothing_is_broken() -> None:
-    if torch.cuda.is_initialized():
-        pytest.skip("this process uses a GPU")
+def test_an_exception_whose_class_raises_breaks_nothing_nor_does_anything_without_a_gpu_in_use() -> None:
+    if not torch.cuda.is_initialized():
+        assert gpu_context.touch_gpus() is None
 
-    assert gpu_context.touch_gpus() is None
-
-
-def test_an_exception_whose_class_raises_breaks_nothing() -> None:
     class Bad(RuntimeError):
         @property
         def __cause__(self) -> None:  # type: ignore[override]
@@ -240,52 +236,35 @@ def calls(model_dir: Path) -> list[int]:
     return [int(line) for line in (model_dir / "calls").read_text().split()]
 
 
-@pytest.mark.parametrize("source", HANDLERS.values(), ids=HANDLERS)
-def test_a_batch_that_breaks_the_context_ends_its_worker_without_an_answer(model_dir: Path, source: str) -> None:
-    load = load_of(model_dir)
-    load.isolate = True
-
-    codes, kinds = leave(model_dir, load, source, numbers(7, 4))
-
-    assert codes == [wire.EXIT_GPU_LOST]
-    assert before_the_end(kinds) == [wire.Hello, wire.Loaded, wire.GpuLost], "no Done: the daemon has others run it"
-
-
-def test_no_row_runs_again_where_each_would_fail_alike(model_dir: Path) -> None:
-    load = load_of(model_dir)
-    load.isolate = True
-
-    leave(model_dir, load, HANDLERS["a stage of ours"], numbers(7, 4))
-
-    assert calls(model_dir) == [4]
-
-
-def test_a_lane_of_a_pipeline_ends_the_worker_too(model_dir: Path) -> None:
-    (model_dir / "config.yaml").write_text("pipeline: true\n")
-    load = load_of(model_dir)
-    load.manifest["model"]["configFile"] = "config.yaml"
-
-    codes, kinds = leave(model_dir, load, HANDLERS["a stage of ours"], numbers(7, 2))
-
-    assert codes == [wire.EXIT_GPU_LOST]
-    assert before_the_end(kinds) == [wire.Hello, wire.Loaded, wire.Started, wire.GpuLost]
+STAGE, HANDLE = HANDLERS["a stage of ours"], HANDLERS["the user's handle"]
+ASYNC = "\n    async def handle(data, context):\n        fail(len(data))\n"
 
 
 @pytest.mark.parametrize(
-    ("mode", "source"),
+    ("source", "mode", "pipeline", "batch"),
     [
-        pytest.param("continuous", HANDLERS["the user's handle"], id="continuous"),
-        pytest.param("async", "\n    async def handle(data, context):\n        fail(len(data))\n", id="async"),
+        *(pytest.param(source, "batch", False, numbers(7, 4), id=name) for name, source in HANDLERS.items()),
+        pytest.param(STAGE, "batch", True, numbers(7, 2), id="a lane of a pipeline"),
+        pytest.param(HANDLE, "continuous", False, numbers(7, 1), id="rows that join and leave"),
+        pytest.param(ASYNC, "async", False, numbers(7, 1), id="rows as tasks"),
     ],
 )
-def test_a_worker_of_rows_ends_too(model_dir: Path, mode: wire.Mode, source: str) -> None:
+def test_a_batch_that_breaks_the_context_ends_its_worker_without_an_answer(
+    model_dir: Path, source: str, mode: wire.Mode, pipeline: bool, batch: wire.Predict
+) -> None:
     load = load_of(model_dir)
-    load.mode = mode
+    load.isolate, load.mode = mode == "batch" and not pipeline, mode
+    if pipeline:
+        (model_dir / "config.yaml").write_text("pipeline: true\n")
+        load.manifest["model"]["configFile"] = "config.yaml"
 
-    codes, kinds = leave(model_dir, load, source, numbers(7, 1))
+    codes, kinds = leave(model_dir, load, source, batch)
 
     assert codes == [wire.EXIT_GPU_LOST]
-    assert before_the_end(kinds) == [wire.Hello, wire.Loaded, wire.GpuLost]
+    started = [wire.Started] * pipeline
+    assert before_the_end(kinds) == [wire.Hello, wire.Loaded, *started, wire.GpuLost], "no Done: others run it"
+    if source == STAGE:
+        assert calls(model_dir) == [len(batch.rows)], "no row runs again where each would fail alike"
 
 
 def test_a_load_that_breaks_the_context_may_be_tried_again_by_another_worker(model_dir: Path) -> None:

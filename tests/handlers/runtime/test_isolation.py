@@ -84,25 +84,11 @@ def test_when_the_allowance_is_used_up_a_batch_fails_whole(monkeypatch: pytest.M
     assert statuses() == {200}
 
 
-def test_beside_one_another_two_runtimes_have_one_allowance() -> None:
-    runtime = Runtime(EntryPoint(None, print), context_of(Path("/")))
-
-    assert runtime.beside()._allowance is runtime._allowance
-
-
-@pytest.mark.parametrize(
-    ("now", "left"),
-    [
-        pytest.param(100.0, 1.0, id="at first there is what a quiet time saves"),
-        pytest.param(1000.0, 1.0, id="and it is never more"),
-    ],
-)
-def test_what_a_new_allowance_has(now: float, left: float) -> None:
-    assert Allowance(100.0, share=0.1, saved=1.0).left(now) == left
-
-
 def test_an_allowance_earns_a_share_of_the_time_and_pays_its_debt_first() -> None:
     allowance = Allowance(0.0, share=0.1, saved=1.0)
+    assert (allowance.left(0.0), allowance.left(900.0)) == (1.0, 1.0), "what a quiet time saves, and never more"
+    runtime = Runtime(EntryPoint(None, print), context_of(Path("/")))
+    assert runtime.beside()._allowance is runtime._allowance
 
     allowance.spend(10.0, 14.0)
 

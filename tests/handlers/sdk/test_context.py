@@ -24,14 +24,9 @@ def test_it_says_what_is_served(loading: Context) -> None:
         "server_version": "0.1",
         "limit_max_image_pixels": False,
     }
-
-
-def test_an_archive_without_a_config_has_an_empty_one() -> None:
-    context = Context("net", "/", {}, 1)
-
-    assert context.model_yaml_config == {}
-    assert context.system_properties["gpu_id"] is None
-    assert context.system_properties["limit_max_image_pixels"] is True
+    bare = Context("net", "/", {}, 1)
+    assert bare.model_yaml_config == {}
+    assert (bare.system_properties["gpu_id"], bare.system_properties["limit_max_image_pixels"]) == (None, True)
 
 
 def test_a_request_processor_has_torchserves_members() -> None:

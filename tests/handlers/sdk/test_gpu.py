@@ -84,12 +84,7 @@ def test_with_auto_the_gpu_is_tried_in_another_process_because_the_handler_may_f
 
     assert reason.endswith(" of GPU 2")
     assert reason != f"process {os.getpid()} of GPU 2"
-
-
-def test_a_process_that_dies_with_the_gpu_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tsctl.handlers.sdk.gpu.unusable", lambda gpu, *, runs: os._exit(3))
-    monkeypatch.setattr("threading.active_count", lambda: 1)
-
     assert unusable_apart(0) == "a process that tried it ended with 3"
 
 

@@ -3,6 +3,7 @@
 import copy
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -32,22 +33,16 @@ def test_an_installed_module_is_found_too(model_dir: Path, handler: str) -> None
     assert type(entry.instance).__module__ == handler
 
 
-def test_a_file_called_copy_leaves_the_standard_library_alone(model_dir: Path) -> None:
-    write(model_dir / "copy.py", CLASS)
+@pytest.mark.parametrize("module", [copy, tsctl])
+def test_a_file_of_that_name_leaves_the_standard_library_and_our_package_alone(
+    module: ModuleType, model_dir: Path
+) -> None:
+    write(model_dir / f"{module.__name__}.py", CLASS)
 
-    entry = load_handler("copy.py", model_dir)
-
-    assert type(entry.instance).__name__ == "Handler"
-    assert sys.modules["copy"] is copy
-
-
-def test_a_file_called_tsctl_leaves_our_package_alone(model_dir: Path) -> None:
-    write(model_dir / "tsctl.py", CLASS)
-
-    entry = load_handler("tsctl.py", model_dir)
+    entry = load_handler(f"{module.__name__}.py", model_dir)
 
     assert type(entry.instance).__name__ == "Handler"
-    assert sys.modules["tsctl"] is tsctl
+    assert sys.modules[module.__name__] is module
 
 
 def test_a_file_that_fails_to_import_is_not_left_half_imported(model_dir: Path) -> None:

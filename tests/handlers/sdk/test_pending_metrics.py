@@ -85,6 +85,7 @@ def test_what_cannot_be_shown_is_not_kept(kind: wire.Kind, labels: Any, value: A
         pytest.param("n", (("l" * 10**6, "v" * 10**6),), [1.0], id="long labels"),
         pytest.param("n", ((f"l{i}", "v") for i in range(MOST_LABELS + 1)), [1.0], id="too many labels"),
         pytest.param("n", (), [1e308] * 3, id="a sum without end"),
+        pytest.param("a\ud800", (("b\ud800", "c\ud800"),), [1.0], id="half a surrogate pair"),
         pytest.param("n", (), [float("nan"), -1.0, float("inf")], id="what is no number"),
         pytest.param("n", (), [-1.0], id="what falls"),
     ],
@@ -101,13 +102,6 @@ def test_whatever_a_handler_reports_is_a_message_to_the_daemon(
     assert isinstance(heard, wire.Done)
     check_measured(heard.measured)
     assert all(len(each.name) <= LONGEST_LABEL for each in heard.measured)
-
-
-def test_half_a_surrogate_pair_fits_a_frame(tally: PendingMetrics) -> None:
-    tally.add("gauge", "a\ud800", "\ud800", (("b\ud800", "c\ud800"),), 1)
-
-    done = wire.Done(1, [], 0.0, tally.take())
-    assert wire.decode_for_daemon(memoryview(wire.encode(done))[wire.LENGTH.size :]) == done
 
 
 def test_a_dimension_that_never_repeats_does_not_fill_the_memory(tally: PendingMetrics) -> None:
@@ -141,11 +135,14 @@ def test_what_context_metrics_is_told_is_kept() -> None:
     metrics = MetricsCache("net")
     declared = metrics.add_metric_to_cache("Heat", "C", ["Where"])
 
+    other = metrics.add_metric_to_cache("Heat", "C", ["When"])
     declared.add_or_update(21, ["here"])
+    other.add_or_update(2, ["now"])
     metrics.add_counter("Seen", 2, dimensions=[Dimension("Language", "de")])
 
     assert metrics.tally.take() == [
         wire.Measurement("counter", "Heat", "C", WHERE, 21.0),
+        wire.Measurement("counter", "Heat", "C", (("When", "now"),), 2.0),
         wire.Measurement("counter", "Seen", "Count", (("Language", "de"), ("ModelName", "net"), ("Level", "Model")), 2),
     ]
 
@@ -161,14 +158,3 @@ def test_a_name_may_come_again_with_other_dimensions_and_another_type() -> None:
     assert [(each.kind, len(each.labels), each.value) for each in metrics.tally.take()] == [
         ("counter", 2, 4.0), ("counter", 3, 2.0), ("histogram", 2, 4.0),
     ]  # fmt: skip
-
-
-def test_a_metric_declared_again_with_other_dimensions_leaves_the_first_one_usable() -> None:
-    metrics = MetricsCache("net")
-    first = metrics.add_metric_to_cache("Heat", "C", ["Where"])
-    second = metrics.add_metric_to_cache("Heat", "C", ["When"])
-
-    first.add_or_update(1, ["here"])
-    second.add_or_update(2, ["now"])
-
-    assert [each.labels for each in metrics.tally.take()] == [(("Where", "here"),), (("When", "now"),)]

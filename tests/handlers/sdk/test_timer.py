@@ -42,13 +42,7 @@ def test_a_stage_is_silent_where_nobody_asked(config: dict[str, Any], capsys: py
     result = Stage(context_of(Path("/"), config=config)).inference(2)
 
     assert (result, capsys.readouterr().out) == (2, "")
-
-
-def test_a_stage_runs_without_a_context() -> None:
     assert Stage(None).inference(2) == 2
-
-
-def test_a_timed_method_keeps_its_name_and_docstring() -> None:
     assert (Stage.inference.__name__, Stage.inference.__doc__) == ("inference", "Scale.")
 
 

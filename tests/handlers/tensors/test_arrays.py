@@ -39,17 +39,7 @@ def test_every_datatype_is_an_array_of_its_kind(datatype: str) -> None:
     assert (made.shape, made.dtype) == ((1, 2), DTYPES[datatype])
     wanted = np.array(values, np.float32).tolist() if datatype == "FP32" else values
     assert made.reshape(-1).tolist() == wanted
-
-
-@pytest.mark.parametrize("datatype", DATATYPES)
-def test_an_empty_tensor_keeps_its_shape(datatype: str) -> None:
     assert array(datatype, b"", [0, 3]).shape == (0, 3)
-
-
-def test_a_scalar_has_no_dimension() -> None:
-    made = array("INT32", pack("INT32", [7]), [])
-
-    assert (made.shape, int(made)) == ((), 7)
 
 
 def test_an_array_is_the_received_bytes_and_nobody_writes_them() -> None:
@@ -58,10 +48,9 @@ def test_an_array_is_the_received_bytes_and_nobody_writes_them() -> None:
     made = array("INT32", memoryview(data), [2])
     data[:4] = struct.pack("<i", 9)
 
+    scalar = array("INT32", pack("INT32", [7]), [])
+    assert (scalar.shape, int(scalar)) == ((), 7)
+    assert array("BOOL", b"\x00\x01\x02", [3]).tolist() == [False, True, True]
     assert made.tolist() == [9, 2]
     with pytest.raises(ValueError, match="read-only"):
         made[0] = 1
-
-
-def test_any_byte_but_zero_is_true() -> None:
-    assert array("BOOL", b"\x00\x01\x02", [3]).tolist() == [False, True, True]

@@ -114,14 +114,8 @@ def test_several_threads_may_work_on_one_stage(micro: MicroBatching, stages: Sta
 
     assert len(micro.handle([1, 2, 3, 4, 5, 6])) == 6
     assert micro.parallelism == {"preprocess": 1, "inference": 3, "postprocess": 1}
-
-
-def test_the_number_of_threads_may_change_between_batches(micro: MicroBatching) -> None:
-    before = micro.handle([1, 2, 3])
-
-    micro.parallelism = {"preprocess": 2, "postprocess": 2}
-
-    assert micro.handle([1, 2, 3]) == before
+    micro.parallelism = {"inference": 3, "preprocess": 2, "postprocess": 2}  # it may change between batches
+    assert len(micro.handle([1, 2, 3, 4, 5, 6])) == 6
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,18 @@
 """An image of too many pixels is refused before it is decoded."""
 
-import io
 import struct
 import zlib
 
 import pytest
 from PIL import Image
 
+from tests.handlers.images import encoded
 from tests.handlers.typed.calls import ask, told
 
 
 def png(width: int = 3, height: int = 2, *, claimed: int | None = None) -> bytes:
     """Return a white PNG; its header may claim another width."""
-    buffer = io.BytesIO()
-    Image.new("L", (width, height), 255).save(buffer, "PNG")
-    body = bytearray(buffer.getvalue())
+    body = bytearray(encoded(Image.new("L", (width, height), 255)))
     if claimed is not None:
         body[16:20] = struct.pack(">I", claimed)
         body[29:33] = struct.pack(">I", zlib.crc32(body[12:29]))

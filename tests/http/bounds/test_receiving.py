@@ -69,22 +69,14 @@ def test_a_body_in_one_piece_never_counts() -> None:
     server.uploading(2)  # there is no more room
 
     peer = server.connect()
-    peer.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc")
+    peer.send(GET + b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc")
 
-    assert peer.bodies == [b"abc"]
-
-
-def test_without_room_a_connection_is_not_read(server: Bounded) -> None:
-    first = server.uploading(LIMIT - 1)
-    second = server.uploading(2)
-
-    assert not second.transport.reading
-    assert first.transport.reading
-    assert second.answers == []
+    assert peer.bodies == [b"", b"abc"]
 
 
-def test_who_waits_goes_on_when_there_is_room(server: Bounded) -> None:
+def test_without_room_a_connection_is_not_read_and_goes_on_when_there_is(server: Bounded) -> None:
     first, second = server.uploading(LIMIT - 1), server.uploading(2)
+    assert (first.transport.reading, second.transport.reading, second.answers) == (True, False, [])
     server.clock.advance(PATIENCE / 2)
 
     first.send(b"x")
@@ -117,6 +109,8 @@ def test_without_room_for_a_second_it_is_told_and_closed(server: Bounded) -> Non
     assert f"may have {LIMIT} bytes together (max_receiving_bytes)" in json.loads(answer.body)["message"]
     assert server.receiving.used == LIMIT - 1
     assert server.reached == [json.loads(answer.body)["message"]]
+    assert isinstance(refused.connection, Connection)
+    assert (refused.connection._receiver.body.place, not refused.connection._receiver.body._data) == (None, True)
 
 
 def test_of_many_without_room_only_as_many_are_refused_as_make_room(server: Bounded) -> None:
@@ -160,27 +154,6 @@ def test_a_request_before_it_is_answered_all_the_same() -> None:
     server.clock.advance(PATIENCE)
 
     assert peer.statuses == [200, 503]
-
-
-def test_nothing_is_kept_of_a_body_that_is_refused(server: Bounded) -> None:
-    server.uploading(LIMIT - 1)
-    refused = server.uploading(2)
-    server.clock.advance(PATIENCE)
-
-    connection = refused.connection
-    assert isinstance(connection, Connection)
-    assert connection._receiver.body.place is None
-    assert not connection._receiver.body._data
-
-
-def test_other_requests_go_on_meanwhile(server: Bounded) -> None:
-    server.uploading(LIMIT - 1)
-    server.uploading(2)
-    peer = server.connect()
-
-    peer.send(GET)
-
-    assert peer.statuses == [200]
 
 
 def test_what_arrives_is_noted_so_that_its_memory_is_given_back() -> None:

@@ -54,6 +54,7 @@ LENGTHS: Vectors = {
     "6.3 equal lengths": (length(b" 3", b" 3"), [400]),
     "6.3 different lengths": (length(b" 3", b" 4"), [400]),
     "6.3 nothing, then 3": (length(b" 0", b" 3"), [400]),
+    "over the limit, and a space": (length(b" 1001 "), [413]),
     "6.2 2 to the 63": (length(b" 9223372036854775808"), [413]),
     "6.2 2 to the 64": (length(b" 18446744073709551616"), [400]),
     "6.2 2 to the 64, and 3": (length(b" 18446744073709551619"), [400]),
@@ -74,6 +75,7 @@ ENCODINGS: Vectors = {
     "6.1 in HTTP/1.0": (encoding(b" chunked").replace(b"1.1", b"1.0", 1), [400]),
     "6.1 in HTTP/1.0 with a length": (
         encoding(b" chunked", rest=b"Content-Length: 3\r\n").replace(b"1.1", b"1.0", 1), [400]),
+    "6.1 identity": (encoding(b" identity"), [501]),
     "6.1 twice": (encoding(b" chunked", b" chunked"), [400]),
     "6.1 chunks of chunks": (encoding(b" chunked, chunked"), [400]),
     "6.1 something, then chunks": (encoding(b" x, chunked"), [501]),

@@ -129,6 +129,7 @@ HEADERS: Vectors = {
     "5 a long one": (header(b"X: " + b"y" * 2000), [431]),
     "3.2 no host": (b"GET / HTTP/1.1\r\n\r\n", [400]),
     "3.2 two hosts": (header(b"Host: b"), [400]),
+    "3.2 two hosts in HTTP/1.0": (header(b"Host: a").replace(b"1.1", b"1.0", 1), [400]),
     "3.2 an empty host": (host(b""), [SEEN, SEEN]),
     "3.2 a host, a number, a port": (host(b" [::1]:80") + host(b" 127.0.0.1:8080") + host(b" a_b.c%41:"), [SEEN] * 6),
     "3.2 a host with a space": (host(b" a b"), [400]),

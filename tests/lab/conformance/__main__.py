@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.lab.conformance import report
 from tests.lab.conformance.case import GROUPS, by_variant
 from tests.lab.conformance.compare import Judgement, Verdict
-from tests.lab.conformance.ours import our_daemon
+from tests.lab.conformance.side import our_daemon
 
 
 def main(arguments: list[str]) -> int:

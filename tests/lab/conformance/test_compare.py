@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.lab.conformance.compare import Difference, Purpose, Verdict, differences, judge
-from tests.lab.conformance.exposition import shape
+from tests.lab.conformance.scrub import shape
 from tests.lab.conformance.talk import Answer
 
 PLAIN = Answer(200, "OK", (("Content-Type", "application/json"), ("X-Mine", "a")), b'{"a": 1}', False)

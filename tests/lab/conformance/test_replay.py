@@ -10,9 +10,8 @@ import pytest
 from tests.lab.conformance import report
 from tests.lab.conformance.case import GROUPS, Case, Group, Variant
 from tests.lab.conformance.compare import Judgement
-from tests.lab.conformance.ours import our_daemon
 from tests.lab.conformance.purpose import PURPOSES
-from tests.lab.conformance.side import Side
+from tests.lab.conformance.side import Side, our_daemon
 
 pytestmark = pytest.mark.heavy
 

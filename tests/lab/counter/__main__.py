@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.lab.counter.capabilities import CAPABILITIES
-from tests.lab.counter.commits import commits
-from tests.lab.counter.tree import ROOMS, Tree, hits, line_count
+from tests.lab.counter.tree import ROOMS, Tree, commits, hits, line_count
 from tests.places import ROOT
 
 

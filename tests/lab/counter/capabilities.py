@@ -38,10 +38,7 @@ CAPABILITIES = (
         "daemon/api/management/routing/route.py",
     ),
     _capability(
-        "rollouts",
-        r"(?i:rollout)|\bpromote",
-        "daemon/models/rollouts/",
-        "daemon/api/management/routing/rollout.py",
+        "rollouts", r"(?i:rollout)|\bpromote", "daemon/models/rollouts/", "daemon/api/management/routing/rollout.py"
     ),
     _capability("shadowing", r"(?i:shadow)|\b[Mm]irror"),
     _capability(
@@ -54,20 +51,14 @@ CAPABILITIES = (
         "residency",
         r"[Rr]esiden(?:ce|cy)|\bresident\b|(?i:on_demand)|[Ss]taffing|models_memory|model_keep_alive|keepAlive",
     ),
-    _capability(
-        "optimizing",
-        r"(?i:optimi[sz](?!m))|\b[Tt]rials?\b|Trial[A-Z]|trials_|\bdrift\b",
-    ),
+    _capability("optimizing", r"(?i:optimi[sz](?!m))|\b[Tt]rials?\b|Trial[A-Z]|trials_|\bdrift\b"),
     _capability(
         "sequences",
         r"\b[Ss]equences\b|Sequence(?:Headers|Broken|Full|Dispatcher)|max_sequences|max(?:Num|)Sequence|job\.sequence"
         r"|sequence_(?:headers?|idle|timeout|jobs|id|start|end)\b|sequence(?:Timeout|MaxIdle|Batching)",
         elsewhere=("daemon/api/management/describe.py",),  # TorchServe shows these of each version
     ),
-    _capability(
-        "quarantine",
-        r"(?i:quarantin)|\b_?[Ss]uspects?\b|[Ss]creening",
-    ),
+    _capability("quarantine", r"(?i:quarantin)|\b_?[Ss]uspects?\b|[Ss]creening"),
     _capability("grouping", r"\bgrouping\b|LengthGrouping|group_by_length|groupByLength"),
     _capability(
         "fitting", r"extensions\.fitting|Fitting[A-Z]|\bfitting_of\b|batch-(?:capped|raised)|tsctl_batches_too_large"
@@ -93,19 +84,13 @@ CAPABILITIES = (
         "daemon/config/log4j.py",
         "daemon/config/log_files.py",
     ),
-    _capability(
-        "ray",
-        r"\b[Rr]ay\b|ray_address|\bRAY(?:_|\b)|RayEngine|(?:parse|check)_cluster",
-    ),
+    _capability("ray", r"\b[Rr]ay\b|ray_address|\bRAY(?:_|\b)|RayEngine|(?:parse|check)_cluster"),
     _capability(
         "ranks",
         r"\branks\b|\bRanks\b|[Rr]ank_?[Ll]ost|parallel(?:_of|_type|_level|Type|Level)",
         elsewhere=("daemon/api/management/describe.py",),  # TorchServe shows these of each version
     ),
-    _capability(
-        "recording",
-        r"record_?[Ii]nput|record-input|\.recorded\b|\bRECORDED\b|model\.record\b",
-    ),
+    _capability("recording", r"record_?[Ii]nput|record-input|\.recorded\b|\bRECORDED\b|model\.record\b"),
     _capability(
         "upgrade",
         r"(?i:upgrad)(?!e-strategy)|[Pp]redecessor|[Ss]uccessor|[Ii]nherit(?!able)|[Tt]akeover",

@@ -6,8 +6,7 @@ from textwrap import dedent
 import pytest
 
 from tests.lab.counter.capabilities import CAPABILITIES, Capability
-from tests.lab.counter.commits import Commit, read_log
-from tests.lab.counter.tree import TUPLE, hits, texts_of
+from tests.lab.counter.tree import TUPLE, Commit, hits, read_log, texts_of
 from tests.places import ROOT
 
 SHADOWS = Capability("shadowing", re.compile(r"(?i:shadow)|\bmirror\b"), (), ("daemon/http/",))

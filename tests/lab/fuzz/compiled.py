@@ -25,8 +25,7 @@ from pathlib import Path
 from tests.compiled import TREE, compiled
 from tests.lab.fuzz.damage import MOST, mutations
 from tests.lab.fuzz.outcomes import BROKEN
-from tests.lab.fuzz.target import Target
-from tests.lab.fuzz.targets import COMPILED, target
+from tests.lab.fuzz.targets import COMPILED, Target, target
 from tests.places import ROOT
 
 CRASHES = Path(__file__).parent / "crashes"

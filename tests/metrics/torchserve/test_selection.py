@@ -3,8 +3,8 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.metrics.reading import registered, report, values
-from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, render, texts
+from tests.metrics.reading import registered, render, report, values
+from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, texts
 from tsctl.daemon.metrics.families import emitted
 from tsctl.daemon.metrics.histogram import Histogram
 from tsctl.daemon.metrics.torchserve.selection import SERVER, Selection, shown
@@ -55,9 +55,10 @@ def test_what_a_file_does_not_declare_is_neither_shown_nor_logged() -> None:
 
 
 def test_a_name_is_declared_as_the_handler_writes_it() -> None:
-    selection = Selection(None, None, {"words per minute"})
+    selection = Selection(None, None, {"words per minute", "2nd"})
 
     assert selection.known("words_per_minute")
+    assert selection.known("_2nd")
 
 
 def test_the_machine_can_be_left_out() -> None:

@@ -14,10 +14,14 @@ from hypothesis import strategies as st
 
 from tests.models.archives.web import Web, web_server
 from tsctl.daemon.core.errors import ArchiveNotFound, DownloadFailed
-from tsctl.daemon.models.archives.download import downloaded, is_remote, local_path
+from tsctl.daemon.models.archives.download import downloaded, local_path
 from tsctl.daemon.models.archives.sources.web import check_url
+from tsctl.daemon.targets import is_url
 
 ALLOWED = ("https://models\\.example\\.com/.*", "file:///srv/models/.*")
+CLIMBING = (
+    "https://models.example.com/a/../m.mar", "file:///srv/models/%2e%2E/secret.mar", "file:///srv/models/..%2fm",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -50,52 +54,53 @@ def fetch(web: Web, path: str, folder: Path, *, allowed: str = ".*", limit: int 
     [("https://a/m.mar", True), ("FILE:///m.mar", True), ("s3://a/m.mar", True), ("m.mar", False), ("/m.mar", False)],
 )
 def test_what_has_a_scheme_is_remote(url: str, remote: bool) -> None:
-    assert is_remote(url) is remote
-
-
-@pytest.mark.parametrize(
-    "url", ["https://models.example.com/m.mar", "HTTPS://MODELS.example.com/a/m.mar?x=1", "file:///srv/models/m.mar"]
-)
-def test_a_url_that_matches_as_a_whole_in_any_case_is_allowed(url: str) -> None:
-    check_url(url, ALLOWED)
+    assert is_url(url) is remote
 
 
 @pytest.mark.parametrize(
     "url",
     [
-        pytest.param("https://evil.example/m.mar", id="another host"),
-        pytest.param("http://models.example.com/m.mar", id="another scheme"),
-        pytest.param("https://evil.example/?https://models.example.com/m.mar", id="a match only at its end"),
-        pytest.param("https://modelsXexample.com/m.mar", id="a name that is merely alike"),
-        pytest.param("https://models.example.com/m.mar\n", id="a line end"),
-        pytest.param("https://models.example.com/m .mar", id="a space"),
-        pytest.param("https://models.example.com/m\\.mar", id="a backslash"),
+        "https://models.example.com/m.mar",
+        pytest.param("HTTPS://MODELS.example.com/a/m.mar?x=1", id="in any case"),
+        "file:///srv/models/m.mar",
+        pytest.param("https://models.example.com/my%20model.mar?at=%2Fa%2Fb%3D", id="what has to be encoded"),
+        pytest.param("https://models.example.com/100%25.mar", id="a percent sign"),
+        pytest.param("https://models.example.com/100%.mar", id="a percent sign that is none"),
     ],
 )
-def test_any_other_url_is_not(url: str) -> None:
-    with pytest.raises(ArchiveNotFound) as caught:
-        check_url(url, ALLOWED)
-
-    assert str(caught.value) == f"Given URL {url} does not match any allowed URL(s)"
+def test_a_url_that_matches_as_a_whole_however_it_is_read_is_allowed(url: str) -> None:
+    check_url(url, ALLOWED)
 
 
-def test_a_url_that_cannot_be_read_is_not_allowed_by_any_pattern() -> None:
-    with pytest.raises(ArchiveNotFound, match="does not match any allowed URL"):
-        check_url("http://[::1/m.mar", (".*",))
-
-
-def test_nothing_is_allowed_unless_the_operator_says_so() -> None:
-    with pytest.raises(ArchiveNotFound):
-        check_url("https://models.example.com/m.mar", ())
+OTHER = "does not match any allowed URL"
+ANY = (".*",)
 
 
 @pytest.mark.parametrize(
-    "url",
-    ["https://models.example.com/a/../m.mar", "file:///srv/models/%2e%2E/secret.mar", "file:///srv/models/..%2fm"],
-)
-def test_a_url_that_climbs_is_refused(url: str) -> None:
-    with pytest.raises(ArchiveNotFound, match="Relative path is not allowed in url"):
-        check_url(url, (".*",))
+    ("url", "allowed", "sentence"),
+    [
+        pytest.param("https://evil.example/m.mar", ALLOWED, OTHER, id="another host"),
+        pytest.param("http://models.example.com/m.mar", ALLOWED, OTHER, id="another scheme"),
+        pytest.param("https://evil.example/?https://models.example.com/m.mar", ALLOWED, OTHER, id="only at its end"),
+        pytest.param("https://modelsXexample.com/m.mar", ALLOWED, OTHER, id="a name that is merely alike"),
+        pytest.param("https://models.example.com/m.mar\n", ALLOWED, OTHER, id="a line end"),
+        pytest.param("https://models.example.com/m .mar", ALLOWED, OTHER, id="a space"),
+        pytest.param("https://models.example.com/m\\.mar", ALLOWED, OTHER, id="a backslash"),
+        pytest.param("http://[::1/m.mar", ANY, OTHER, id="one that cannot be read"),
+        pytest.param("https://models.example.com/m.mar", (), OTHER, id="unless the operator says so"),
+        *((url, ANY, "Relative path is not allowed in url") for url in CLIMBING),
+        pytest.param(
+            "https://models.example.com/%" + "25" * 3000, ANY, "percent-encoded more than 4 times", id="encoded again"),
+        pytest.param(
+            "https://models.example.com/".ljust(9000, "x"), ANY, "has 9000 characters, at most 8192", id="too long"),
+    ],
+)  # fmt: skip
+def test_any_other_url_is_not(url: str, allowed: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(ArchiveNotFound, match=sentence) as caught:
+        check_url(url, allowed)
+
+    if sentence == OTHER:
+        assert str(caught.value) == f"Given URL {url} does not match any allowed URL(s)"
 
 
 def encode(text: str, chosen: list[bool], times: int) -> str:
@@ -124,28 +129,6 @@ def test_no_number_of_escapes_leads_past_the_patterns(path: str, chosen: list[bo
         check_url(f"{scheme}/{encode(path, chosen, times)}", patterns)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        pytest.param("https://models.example.com/my%20model.mar?at=%2Fa%2Fb%3D", id="what has to be encoded"),
-        pytest.param("https://models.example.com/100%25.mar", id="a percent sign"),
-        pytest.param("https://models.example.com/100%.mar", id="a percent sign that is none"),
-    ],
-)
-def test_a_url_with_escapes_is_allowed_where_it_matches_however_it_is_read(url: str) -> None:
-    check_url(url, ALLOWED)
-
-
-def test_a_url_that_is_encoded_again_and_again_is_refused() -> None:
-    with pytest.raises(ArchiveNotFound, match="percent-encoded more than 4 times"):
-        check_url("https://models.example.com/%" + "25" * 3000, (".*",))
-
-
-def test_a_url_has_a_limit() -> None:
-    with pytest.raises(ArchiveNotFound, match="has 9000 characters, at most 8192"):
-        check_url("https://models.example.com/".ljust(9000, "x"), (".*",))
-
-
 @pytest.mark.parametrize("host", ["", "localhost"])
 def test_a_file_url_names_a_path(tmp_path: Path, host: str) -> None:
     (tmp_path / "a b.mar").touch()
@@ -162,32 +145,26 @@ def test_a_file_url_of_nothing_is_not_found(url: str) -> None:
     assert str(caught.value) == f"Model not found at: {url}"
 
 
-async def test_an_archive_is_downloaded_under_its_name_and_then_removed(web: Web, tmp_path: Path) -> None:
+async def test_an_archive_is_downloaded_under_its_name_with_progress_and_then_removed(web: Web, tmp_path: Path) -> None:
     web.files["/models/my%20m.mar?token=1"] = b"content"
     folder = tmp_path / "downloads"
     url = f"{web.url}/models/my%20m.mar?token=1"
+    told: list[tuple[int, int]] = []
 
-    async with downloaded(url, folder, (".*",), 1000, lambda done, total: None) as file:
-        assert (file.name, file.read_bytes()) == ("my m.mar", b"content")
+    async with downloaded(url, folder, (".*",), 1000, lambda *event: told.append(event)) as file:
+        await asyncio.sleep(0)
+        assert (file.name, file.read_bytes(), told[0]) == ("my m.mar", b"content", (7, 7))
 
     assert list(folder.iterdir()) == []
 
 
-async def test_progress_is_told(web: Web, tmp_path: Path) -> None:
-    web.files["/m.mar"] = b"x" * 100
-    told: list[tuple[int, int]] = []
+def test_a_redirection_is_followed_where_it_is_allowed_but_not_in_a_circle(web: Web, tmp_path: Path) -> None:
+    web.redirects |= {"/a/m.mar": "/b/m.mar", "/m.mar": "/m.mar"}
+    web.files["/b/m.mar"] = b"x" * 1000  # of just the limit
 
-    async with downloaded(f"{web.url}/m.mar", tmp_path, (".*",), 1000, lambda *event: told.append(event)):
-        await asyncio.sleep(0)
-
-    assert told[0] == (100, 100)
-
-
-def test_a_redirection_is_followed_where_it_is_allowed(web: Web, tmp_path: Path) -> None:
-    web.redirects["/a/m.mar"] = "/b/m.mar"
-    web.files["/b/m.mar"] = b"content"
-
-    assert fetch(web, "/a/m.mar", tmp_path, allowed="http://127.0.0.1.*") == b"content"
+    assert fetch(web, "/a/m.mar", tmp_path, allowed="http://127.0.0.1.*") == b"x" * 1000
+    with pytest.raises(DownloadFailed):
+        fetch(web, "/m.mar", tmp_path)
 
 
 @pytest.mark.parametrize("target", ["/b/m.mar", "ftp://127.0.0.1/m.mar", "file:///etc/passwd", "http://10.0.0.1/m.mar"])
@@ -202,42 +179,28 @@ def test_a_redirection_to_what_is_not_allowed_is_not_followed(web: Web, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_redirection_in_a_circle_ends(web: Web, tmp_path: Path) -> None:
-    web.redirects["/m.mar"] = "/m.mar"
-
-    with pytest.raises(DownloadFailed):
-        fetch(web, "/m.mar", tmp_path)
-
-
 @pytest.mark.parametrize(
-    ("content", "claim", "reason"),
+    ("content", "claim", "folder", "reason"),
     [
-        pytest.param(b"x" * 50, 1001, "the archive is larger than the 1000 bytes", id="says that it is too large"),
-        pytest.param(b"x" * 1001, None, "the archive is larger than the 1000 bytes", id="is too large"),
-        pytest.param(b"x" * 50, 51, "the download ended after 50 of 51 bytes", id="is cut short"),
+        pytest.param(b"x" * 50, 1001, "", "the archive is larger than the 1000 bytes", id="says that it is too large"),
+        pytest.param(b"x" * 1001, None, "", "the archive is larger than the 1000 bytes", id="is too large"),
+        pytest.param(b"x" * 50, 51, "", "the download ended after 50 of 51 bytes", id="is cut short"),
+        pytest.param(None, None, "", r"archive from: {}/m.mar \(the server answered 404 Not Found\)$", id="is missing"),
+        pytest.param(b"x", None, "file/downloads", "cannot write to `.*/file/downloads`: Not a dir", id="no room"),
     ],
 )
-def test_an_archive_is_refused_that(web: Web, tmp_path: Path, content: bytes, claim: int | None, reason: str) -> None:
-    web.files["/m.mar"], web.claims["/m.mar"] = content, claim
+def test_an_archive_is_refused_that(
+    web: Web, tmp_path: Path, content: bytes | None, claim: int | None, folder: str, reason: str
+) -> None:
+    (tmp_path / "file").touch()
+    if content is not None:
+        web.files["/m.mar"], web.claims["/m.mar"] = content, claim
 
-    with pytest.raises(DownloadFailed, match=reason):
-        fetch(web, "/m.mar", tmp_path)
+    with pytest.raises(DownloadFailed, match=reason.format(web.url)) as caught:
+        fetch(web, "/m.mar", tmp_path / folder)
 
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_archive_of_just_the_limit_is_taken(web: Web, tmp_path: Path) -> None:
-    web.files["/m.mar"] = b"x" * 1000
-
-    assert len(fetch(web, "/m.mar", tmp_path)) == 1000
-
-
-def test_what_the_server_says_is_told(web: Web, tmp_path: Path) -> None:
-    with pytest.raises(DownloadFailed) as caught:
-        fetch(web, "/missing.mar", tmp_path)
-
-    message = f"Failed to download archive from: {web.url}/missing.mar (the server answered 404 Not Found)"
-    assert (str(caught.value), caught.value.status) == (message, 400)
+    assert caught.value.status == 400
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.mark.parametrize(
@@ -248,13 +211,6 @@ async def test_what_cannot_be_reached_is_told(web: Web, tmp_path: Path, url: str
     with pytest.raises(DownloadFailed, match="Failed to download archive from: "):
         async with downloaded(url, tmp_path, (".*",), 1000, lambda done, total: None):
             pass
-
-
-def test_where_there_is_no_place_for_it_the_directory_is_named(web: Web, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-
-    with pytest.raises(DownloadFailed, match=r"cannot write to `.*/file/downloads`: Not a directory"):
-        fetch(web, "/m.mar", tmp_path / "file" / "downloads")
 
 
 async def test_a_download_that_is_given_up_holds_nobody_and_leaves_nothing(tmp_path: Path) -> None:

@@ -24,26 +24,16 @@ def packed(folder: Path, form: str) -> Path:
 @pytest.mark.parametrize("form", FORMATS)
 def test_each_form_tells_its_name(tmp_path: Path, form: str) -> None:
     assert model_name_in(packed(tmp_path, form)) == "scorer"
-
-
-def test_a_directory_tells_its_name(tmp_path: Path) -> None:
     assert model_name_in(write_files(tmp_path / "m", model_files("scorer"))) == "scorer"
 
 
-@pytest.mark.parametrize("content", [b"", b"no zip", b"PK\x03\x04 cut"])
-def test_what_is_no_archive_has_no_name(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "m.mar").write_bytes(content)
+@pytest.mark.filterwarnings("ignore:Overlapped entries", "ignore:Duplicate name")
+@pytest.mark.parametrize("what", [*HOSTILE, b"", b"no zip", b"PK\x03\x04 cut"])
+def test_no_hostile_archive_stops_a_start_and_none_has_a_name(what: str | bytes, tmp_path: Path) -> None:
+    (tmp_path / "m.mar").write_bytes(what if isinstance(what, bytes) else HOSTILE[what]())
 
     assert model_name_in(tmp_path / "m.mar") is None
     assert model_name_in(tmp_path / "nowhere") is None
-
-
-@pytest.mark.filterwarnings("ignore:Overlapped entries", "ignore:Duplicate name")
-@pytest.mark.parametrize("what", HOSTILE)
-def test_no_hostile_archive_stops_a_start(what: str, tmp_path: Path) -> None:
-    (tmp_path / "m.mar").write_bytes(HOSTILE[what]())
-
-    assert model_name_in(tmp_path / "m.mar") is None
 
 
 @pytest.mark.parametrize("length", range(0, 400, 19))

@@ -48,14 +48,9 @@ async def test_of_a_registration(bench: StubDaemon, parsed: list[str]) -> None:
     await bench.registrar.renew(model, "again")
 
     assert parsed == list(PARSERS) and bench.registry.find("m").settings.batch_size == 8
-
-
-async def test_of_a_folder_that_is_served_in_place(bench: StubDaemon, parsed: list[str]) -> None:
-    write_files(bench.store / "m", FILES)
-
-    await bench.register("m")
-
-    assert parsed == list(PARSERS)
+    write_files(bench.store / "folder", FILES)  # served in place
+    await bench.register("folder", model_name="other")
+    assert parsed == [*PARSERS] * 2
 
 
 async def test_of_a_list(tmp_path: Path, parsed: list[str]) -> None:

@@ -38,17 +38,6 @@ class Opened:
         return list(self.folder.iterdir())
 
 
-async def test_the_files_of_an_archive_stay_after_the_block(tmp_path: Path) -> None:
-    opened = Opened(tmp_path)
-    write_mar(opened.store / "m.mar", model_files())
-
-    contents = await opened.open("m.mar")
-
-    assert (contents.directory / "handler.py").exists()
-    assert opened.unpacked == [contents.unpacked]
-    assert contents.mark is not None
-
-
 @pytest.mark.parametrize("failure", [Conflict("m", "1.0"), asyncio.CancelledError()], ids=["refused", "cancelled"])
 async def test_a_block_that_fails_leaves_no_files(tmp_path: Path, failure: BaseException) -> None:
     opened = Opened(tmp_path)
@@ -60,13 +49,17 @@ async def test_a_block_that_fails_leaves_no_files(tmp_path: Path, failure: BaseE
     assert opened.unpacked == []
 
 
-async def test_a_block_that_fails_leaves_the_files_that_another_model_uses(tmp_path: Path) -> None:
+async def test_the_files_of_an_archive_stay_after_the_block_also_when_the_next_fails(tmp_path: Path) -> None:
     opened = Opened(tmp_path)
     write_mar(opened.store / "m.mar", model_files())
+    write_files(opened.store, {"net.pt": b"PK"})  # beside it, which changes nothing
     first = await opened.open("m.mar")
+    assert (first.directory / "handler.py").exists() and first.mark is not None
 
     with pytest.raises(Conflict):
         await opened.open("m.mar", Conflict("m", "1.0"))
+    with pytest.raises(ArchiveNotFound):
+        await opened.open("missing.mar")
 
     assert opened.unpacked == [first.unpacked]
 
@@ -84,12 +77,6 @@ async def test_a_directory_is_served_where_it_is(tmp_path: Path) -> None:
     assert (directory / "handler.py").exists()
 
 
-async def test_an_archive_that_is_missing_is_not_opened(tmp_path: Path) -> None:
-    opened = Opened(tmp_path)
-    with pytest.raises(ArchiveNotFound):
-        await opened.open("missing.mar")
-
-
 @pytest.mark.parametrize("url", ["sentiment.py", "sentiment.py:french", "net.pt"])
 async def test_a_single_file_is_served_where_it_is(url: str, tmp_path: Path) -> None:
     opened = Opened(tmp_path)
@@ -97,11 +84,3 @@ async def test_a_single_file_is_served_where_it_is(url: str, tmp_path: Path) -> 
 
     assert await opened.open(url) == Contents(opened.store)
     assert opened.unpacked == []
-
-
-async def test_a_file_beside_archives_changes_nothing_for_them(tmp_path: Path) -> None:
-    opened = Opened(tmp_path)
-    write_mar(opened.store / "m.mar", model_files())
-    write_files(opened.store, {"net.pt": b"PK"})
-
-    assert (await opened.open("m.mar")).unpacked is not None

@@ -22,29 +22,19 @@ def store(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("local_paths", [True, False])
 def test_a_name_is_looked_for_in_the_store(name: str, local_paths: bool, store: Path) -> None:
     assert locate(name, store, local_paths=local_paths) == store / name
+    assert locate(str(store / name), store, local_paths=local_paths) == store / name
 
 
-def test_a_path_in_the_store_is_a_name_of_the_store(store: Path) -> None:
-    assert locate(str(store / "b.mar"), store, local_paths=False) == store / "b.mar"
+@pytest.mark.parametrize("name", ["outside.mar", "store-of-somebody-else/m.mar"])
+def test_a_path_outside_the_store_is_only_for_the_command_line(name: str, store: Path) -> None:
+    outside = store.parent / name
+    outside.parent.mkdir(exist_ok=True)
+    outside.touch()
 
-
-def test_a_path_outside_the_store_is_only_for_the_command_line(store: Path) -> None:
-    outside = str(store.parent / "outside.mar")
-
-    assert locate(outside, store, local_paths=True) == Path(outside)
-    with pytest.raises(ArchiveNotFound, match="Model not found at"):
-        locate(outside, store, local_paths=False)
-    with pytest.raises(ArchiveNotFound, match="Model not found at"):
-        locate(outside, None, local_paths=False)
-
-
-def test_a_neighbour_whose_name_begins_like_the_store_is_outside(store: Path) -> None:
-    neighbour = Path(f"{store}-of-somebody-else")
-    neighbour.mkdir()
-    (neighbour / "m.mar").touch()
-
-    with pytest.raises(ArchiveNotFound):
-        locate(str(neighbour / "m.mar"), store, local_paths=False)
+    assert locate(str(outside), store, local_paths=True) == outside
+    for configured in (store, None):
+        with pytest.raises(ArchiveNotFound, match="Model not found at"):
+            locate(str(outside), configured, local_paths=False)
 
 
 @pytest.mark.parametrize(
@@ -69,23 +59,11 @@ def test_what_is_not_there_or_not_allowed_is_a_sentence(url: str, sentence: str,
     assert caught.value.status == 404
 
 
-def test_a_name_needs_a_store() -> None:
-    with pytest.raises(ArchiveNotFound, match="Model store has not been configured"):
-        locate("b.mar", None, local_paths=True)
-
-
-def test_the_store_lists_what_could_be_registered(store: Path) -> None:
-    assert archives(store) == ["a.tar.gz", "b.mar", "c.tgz", "d.model", "inner"]
-
-
-def test_the_store_tells_sizes(store: Path) -> None:
+def test_the_store_lists_what_could_be_registered_with_sizes(store: Path, tmp_path: Path) -> None:
     (store / "b.mar").write_bytes(bytes(10))
 
-    assert sizes(store)[1] == {"name": "b.mar", "bytes": 10}
-    assert sizes(store)[4] == {"name": "inner", "bytes": None}
-    assert sizes(None) == []
-
-
-def test_without_a_store_there_is_nothing_to_list(tmp_path: Path) -> None:
-    assert archives(None) == []
-    assert archives(tmp_path / "removed meanwhile") == []
+    assert archives(store) == ["a.tar.gz", "b.mar", "c.tgz", "d.model", "inner"]
+    assert sizes(store)[1::3] == [{"name": "b.mar", "bytes": 10}, {"name": "inner", "bytes": None}]
+    assert (sizes(None), archives(None), archives(tmp_path / "removed meanwhile")) == ([], [], [])
+    with pytest.raises(ArchiveNotFound, match="Model store has not been configured"):
+        locate("b.mar", None, local_paths=True)

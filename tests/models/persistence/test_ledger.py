@@ -4,19 +4,6 @@ from pathlib import Path
 
 from tests.kit.daemon import StubDaemon
 from tests.kit.services import NotedDaemon
-from tsctl.daemon.models.persistence.snapshot import read_snapshot
-
-
-async def test_a_registration_that_may_still_fail_is_not_written(bench: StubDaemon) -> None:
-    model = await bench.register(bench.mar())
-    ledger = bench.registrar.ledger
-
-    ledger.unsettled.add(model)
-    await ledger.save()
-    assert list(bench.remembered) == []
-    await ledger.remember(model)
-
-    assert list(bench.remembered) == ["m/1.0"]
 
 
 async def test_what_an_earlier_run_registered_is_kept_until_it_is_restored(bench: StubDaemon) -> None:
@@ -32,35 +19,6 @@ async def test_what_an_earlier_run_registered_is_kept_until_it_is_restored(bench
     await ledger.save()
 
     assert list(bench.remembered) == []
-
-
-async def test_a_default_version_is_marked_as_chosen_only_if_it_was_chosen(bench: StubDaemon) -> None:
-    await bench.register(bench.mar())
-    await bench.register(bench.mar(version="2.0"))
-    ledger = bench.registrar.ledger
-    assert [entry.chosen for entry in bench.remembered.values()] == [False, False]
-
-    ledger.choose_default("m", "2.0")
-    await ledger.save()
-
-    assert {name: (entry.default, entry.chosen) for name, entry in bench.remembered.items()} == {
-        "m/1.0": (False, False),
-        "m/2.0": (True, True),
-    }
-
-
-async def test_a_directory_goes_when_the_snapshot_no_longer_names_it(bench: StubDaemon) -> None:
-    model = await bench.register(bench.mar())
-    registrar = bench.registrar
-    assert model.source.unpacked is not None
-    registrar.directories.release(model.source.unpacked)  # no model uses it
-    assert model.source.unpacked.exists()  # the snapshot names it
-
-    bench.registry.discard(model)
-    await registrar.ledger.save()
-
-    assert not model.source.unpacked.exists()
-    assert read_snapshot(bench.snapshot) is not None
 
 
 async def test_a_directory_of_a_version_that_could_not_start_goes_with_the_next_change_whatever_is_measured_before(

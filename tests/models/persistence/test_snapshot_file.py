@@ -52,17 +52,17 @@ async def test_scaling_is_remembered_and_the_rest_of_the_request_stays(bench: St
     )
 
 
-async def test_a_default_version_is_remembered_as_chosen(bench: StubDaemon) -> None:
+async def test_a_default_version_is_remembered_as_chosen_only_if_it_was(bench: StubDaemon) -> None:
     for version in ("1.0", "2.0"):
         await bench.register(bench.mar(version=version))
+    assert [(entry.default, entry.chosen) for entry in bench.remembered.values()] == [(True, False), (False, False)]
 
     await bench.registrar.set_default("m", "2.0")
 
-    entries = bench.remembered
-    assert [(name, entry.default, entry.chosen) for name, entry in entries.items()] == [
-        ("m/1.0", False, False),
-        ("m/2.0", True, True),
-    ]
+    assert {name: (entry.default, entry.chosen) for name, entry in bench.remembered.items()} == {
+        "m/1.0": (False, False),
+        "m/2.0": (True, True),
+    }
 
 
 async def test_what_is_unregistered_is_forgotten_and_its_directory_goes(bench: StubDaemon) -> None:
@@ -123,15 +123,6 @@ async def test_a_failed_version_that_a_failing_registration_replaced_is_forgotte
         await bench.register(bench.mar())
 
     assert bench.remembered == {} and bench.unpacked == 0
-
-
-async def test_a_stop_changes_nothing(bench: StubDaemon) -> None:
-    await bench.register(bench.mar())
-    before = bench.snapshot.read_bytes()
-
-    await bench.registrar.stop(grace=1.0)
-
-    assert bench.snapshot.read_bytes() == before and bench.unpacked == 1
 
 
 async def test_changes_at_the_same_time_are_all_remembered(bench: StubDaemon) -> None:
@@ -210,36 +201,32 @@ async def test_a_directory_that_the_disk_may_refer_to_is_kept_until_a_write_succ
     assert bench.remembered == {} and bench.unpacked == 0
 
 
-async def test_a_broken_snapshot_is_kept_aside_with_every_directory(bench: StubDaemon) -> None:
-    await bench.register(bench.mar("a"))
-    bench.snapshot.write_bytes(b"{")
-
-    again = await bench.restart()
-
-    aside = bench.snapshot.with_name("snapshot.broken-1.json")
-    assert aside.read_bytes() == b"{" and again.names == [] and again.unpacked == 1
-    await again.register(again.mar("b"))
-    assert [*again.remembered] == ["b/1.0"]
-
-
-async def test_a_broken_snapshot_is_told_in_the_log_and_to_who_asks(
+async def test_a_broken_snapshot_is_kept_aside_with_every_directory_and_told_in_the_log_and_to_who_asks(
     bench: StubDaemon, caplog: pytest.LogCaptureFixture
 ) -> None:
+    await bench.register(bench.mar("a"))
     bench.snapshot.write_bytes(b"{")
 
     with caplog.at_level(logging.ERROR, "tsctl.daemon.models"):
         again = await bench.restart()
 
     aside = bench.snapshot.with_name("snapshot.broken-1.json")
+    assert aside.read_bytes() == b"{" and again.names == [] and again.unpacked == 1
     assert "the snapshot is broken, so no model is restored" in caplog.text and str(aside) in caplog.text
     [note] = again.registrar.ledger.memory.notes
     assert note.startswith("warning: the snapshot is broken, so no model is restored; the file is kept as ")
+    await again.register(again.mar("b"))
+    assert [*again.remembered] == ["b/1.0"]
 
 
-async def test_what_a_crash_left_of_a_write_is_removed(bench: StubDaemon) -> None:
+async def test_a_stop_changes_nothing_and_what_a_crash_left_of_a_write_is_removed(bench: StubDaemon) -> None:
+    await bench.register(bench.mar())
+    before = bench.snapshot.read_bytes()
     draft = bench.snapshot.with_name(".snapshot-x1")
     draft.write_bytes(b"half of")
 
+    await bench.registrar.stop(grace=1.0)
+    assert bench.snapshot.read_bytes() == before and bench.unpacked == 1
     await bench.restart()
 
     assert not draft.exists()

@@ -26,23 +26,18 @@ def changes_of(bench: StubDaemon) -> RouteChanges:
     return RouteChanges(bench.registry, bench.registrar.ledger, bench.registrar.events)
 
 
-async def test_a_route_survives_a_restart_and_so_does_its_removal(tmp_path: Path) -> None:
+async def test_a_route_survives_a_restart_with_the_models_and_so_does_its_removal(tmp_path: Path) -> None:
     bench, changes = await serving(tmp_path)
 
     await changes.set("m", HALVES)
     again = await bench.restart()
     assert again.registry.routes.of("m") == HALVES
+    assert not (await bench.restart(restore="false")).registry.routes
+    again = await bench.restart()
     await again.registrar.set_default("m", "2.0")
 
     assert not (await again.restart()).registry.routes
     assert again.registry.find("m").version == "2.0"
-
-
-async def test_without_restoring_the_models_their_routes_are_not_restored(tmp_path: Path) -> None:
-    bench, changes = await serving(tmp_path)
-    await changes.set("m", HALVES)
-
-    assert not (await bench.restart(restore="false")).registry.routes
 
 
 async def test_the_version_with_the_largest_weight_becomes_the_default(tmp_path: Path) -> None:
@@ -90,25 +85,20 @@ async def test_an_unknown_version_and_an_unknown_model_are_refused_and_nothing_c
     assert bench.registry.routes.of("m") == HALVES
 
 
-async def test_a_shadow_must_be_repeatable_or_allowed(tmp_path: Path) -> None:
+async def test_a_shadow_must_be_repeatable_or_allowed_and_somebody_must_copy_requests(tmp_path: Path) -> None:
     bench, changes = await serving(tmp_path)
-    shadowed = parse_route("1.0=1", shadow="2.0")
+    allowed = parse_route("1.0=1", shadow="2.0", allow_effects=True)
 
     with pytest.raises(BadRequest, match="is not declared repeatable"):
-        await changes.set("m", shadowed)
-    await changes.set("m", parse_route("1.0=1", shadow="2.0", allow_effects=True))
+        await changes.set("m", parse_route("1.0=1", shadow="2.0"))
+    copier, bench.registry.routes.copier = bench.registry.routes.copier, None
+    with pytest.raises(BadRequest, match="This daemon copies no requests"):
+        await changes.set("m", allowed)
+    assert not bench.registry.routes
+    bench.registry.routes.copier = copier
+    await changes.set("m", allowed)
 
     assert bench.registry.routes.of("m") is not None
-
-
-async def test_a_shadow_is_refused_where_nobody_copies_requests(tmp_path: Path) -> None:
-    bench, changes = await serving(tmp_path)
-    bench.registry.routes.copier = None
-
-    with pytest.raises(BadRequest, match="This daemon copies no requests"):
-        await changes.set("m", parse_route("1.0=1", shadow="2.0", allow_effects=True))
-
-    assert not bench.registry.routes
 
 
 async def test_the_versions_of_a_served_program_take_their_weight_along(bench: StubDaemon) -> None:

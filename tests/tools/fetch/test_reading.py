@@ -64,18 +64,26 @@ def test_after_a_cut_only_the_piece_is_asked_for_again(tmp_path: Path) -> None:
     assert pauses == [0.5, 1.0]
 
 
-def test_an_error_that_stays_is_raised_after_a_few_attempts(tmp_path: Path) -> None:
-    source = Source(*[OSError("gone")] * 99)
+@pytest.mark.parametrize(
+    ("source", "expected", "error", "told", "attempts"),
+    [
+        pytest.param(
+            Source(*[0] * 99), None, FetchError, f"the download ended after 0 of {len(CONTENT)} bytes", ATTEMPTS,
+            id="nothing more is sent"),
+        pytest.param(Source(*[OSError("gone")] * 99), None, OSError, "gone", ATTEMPTS, id="an error stays"),
+        pytest.param(
+            Source(), "0" * 64, FetchError, r"the sha256 is [0-9a-f]{64}; expected 0000", None, id="another content"),
+        pytest.param(
+            Source(tags=("a", "b")), None, FetchError, "replaced while it was downloaded", None, id="replaced"),
+    ],
+)  # fmt: skip
+def test_a_download_that_fails_says_why(
+    source: Source, expected: str | None, error: type[Exception], told: str, attempts: int | None, tmp_path: Path
+) -> None:
+    with pytest.raises(error, match=told):
+        run(source, tmp_path, found=source.found(expected) if expected else None)
 
-    with pytest.raises(OSError, match="gone"):
-        run(source, tmp_path)
-
-    assert len(source.asked) == ATTEMPTS
-
-
-def test_a_store_that_sends_nothing_more_is_told(tmp_path: Path) -> None:
-    with pytest.raises(FetchError, match=f"the download ended after 0 of {len(CONTENT)} bytes"):
-        run(Source(*[0] * 99), tmp_path)
+    assert attempts in (None, len(source.asked))
 
 
 @pytest.mark.parametrize("error", [PermissionError("no"), FileNotFoundError("no")])
@@ -95,15 +103,3 @@ def test_an_object_above_the_limit_is_not_read(tmp_path: Path) -> None:
         run(source, tmp_path, limit=1000)
 
     assert source.asked == [] and not (tmp_path / "file").exists()
-
-
-def test_another_content_than_the_store_says_is_refused(tmp_path: Path) -> None:
-    source = Source()
-
-    with pytest.raises(FetchError, match=r"the sha256 is [0-9a-f]{64}; expected 0000"):
-        run(source, tmp_path, found=source.found("0" * 64))
-
-
-def test_an_object_that_was_replaced_meanwhile_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FetchError, match="replaced while it was downloaded"):
-        run(Source(tags=("a", "b")), tmp_path)

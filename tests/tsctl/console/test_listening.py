@@ -53,26 +53,24 @@ def test_with_tls_and_a_token_any_address_may_be_served(made: Certificate, token
     assert (at.token, at.url(8765)) == ("0123456789abcdef", "https://192.0.2.7:8765")
 
 
-@pytest.mark.parametrize("names", [("certificate", "key"), ("key", "certificate")])
-def test_a_certificate_and_its_key_come_together(tmp_path: Path, names: tuple[str, str]) -> None:
-    pem = tmp_path / "x.pem"
-    certificate, key = (pem, None) if names[0] == "certificate" else (None, pem)
-
-    with pytest.raises(CliError, match=f"`--{names[0]}` needs `--{names[1]}`"):
-        listening("127.0.0.1", 0, certificate, key, None)
-
-
-def test_a_name_is_no_address() -> None:
-    with pytest.raises(CliError, match="`localhost` is not an IP address"):
-        listening("localhost", 0, None, None, None)
-
-
-def test_a_certificate_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("address", "certificate", "key", "token", "why"),
+    [
+        ("localhost", None, None, None, "`localhost` is not an IP address"),
+        ("127.0.0.1", "x.pem", None, None, "`--certificate` needs `--key`"),
+        ("127.0.0.1", None, "x.pem", None, "`--key` needs `--certificate`"),
+        ("127.0.0.1", "x.pem", "x.pem", None, "cannot use the certificate `.*/x.pem`"),
+        ("127.0.0.1", "missing.pem", "missing.pem", None, "cannot use the certificate `.*/missing.pem`"),
+        ("127.0.0.1", None, None, "missing", "cannot read the token file"),
+    ],
+)
+def test_what_cannot_be_used_is_named(
+    tmp_path: Path, address: str, certificate: str | None, key: str | None, token: str | None, why: str
+) -> None:
     (tmp_path / "x.pem").write_text("no certificate")
 
-    for name in ("x.pem", "missing.pem"):
-        with pytest.raises(CliError, match=f"cannot use the certificate `{tmp_path}/{name}`"):
-            listening("127.0.0.1", 0, tmp_path / name, tmp_path / name, None)
+    with pytest.raises(CliError, match=why):
+        listening(address, 0, *(name and tmp_path / name for name in (certificate, key, token)))  # type: ignore[arg-type]
 
 
 @needs_openssl
@@ -102,8 +100,3 @@ def test_a_token_file_is_private_and_hard_to_guess(tmp_path: Path, text: str, mo
         listening("127.0.0.1", 0, None, None, file)
     assert refused.value.hint
     assert not text or text not in str(refused.value.message)
-
-
-def test_a_missing_token_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CliError, match="cannot read the token file"):
-        listening("127.0.0.1", 0, None, None, tmp_path / "missing")

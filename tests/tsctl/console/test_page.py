@@ -101,6 +101,8 @@ def browser(stranger: Browser) -> Browser:
 
 def test_a_token_becomes_the_secret_once(stranger: Browser) -> None:
     token = stranger.session.token
+    assert stranger.ask("GET", f"/enter?token={token}").status == 404
+    assert stranger.ask("GET", f"/api/status?token={token}").status == 401
 
     first = stranger.enter(token)
     second = stranger.enter(token)
@@ -108,6 +110,19 @@ def test_a_token_becomes_the_secret_once(stranger: Browser) -> None:
     assert first.status == 200 and stranger.session.knows(f"Bearer {json.loads(first.body)['secret']}")
     assert second.status == 403 and "has been used" in json.loads(second.body)["message"]
     assert stranger.ask("GET", "/api/settings").status == 200
+
+
+def test_a_browser_signs_in_with_the_operators_token(daemon: FakeDaemon) -> None:
+    browser = Browser(daemon.path, "a-token-of-the-operator")
+    asked, wrong, entered = (
+        browser.ask("GET", "/api/settings"),
+        browser.enter("wrong"),
+        browser.enter(browser.session.token),
+    )
+
+    assert asked.status == 401 and json.loads(asked.body)["byToken"]
+    assert wrong.status == 403 and json.loads(wrong.body) == {"message": "That is not the token."}
+    assert entered.status == 200 and browser.ask("GET", "/api/settings").status == 200
 
 
 def test_no_answer_sets_a_cookie_and_none_is_looked_at(stranger: Browser, daemon: FakeDaemon) -> None:
@@ -120,19 +135,6 @@ def test_no_answer_sets_a_cookie_and_none_is_looked_at(stranger: Browser, daemon
 
     assert [each.headers["Set-Cookie"] for each in answers] == [None] * 3
     assert replayed.status == 401 and daemon.requests == []
-
-
-def test_a_browser_signs_in_with_the_operators_token(daemon: FakeDaemon) -> None:
-    browser = Browser(daemon.path, "a-token-of-the-operator")
-    asked = browser.ask("GET", "/api/settings")
-    wrong = browser.enter("wrong")
-    assert asked.status == 401 and json.loads(asked.body)["byToken"]
-    assert wrong.status == 403 and json.loads(wrong.body) == {"message": "That is not the token."}
-
-    entered = browser.enter("a-token-of-the-operator")
-
-    assert entered.status == 200
-    assert browser.ask("GET", "/api/settings").status == 200
 
 
 @pytest.mark.parametrize(
@@ -148,11 +150,6 @@ def test_who_signs_in_is_checked_before_the_token(daemon: FakeDaemon, headers: d
     browser = Browser(daemon.path, "a-token-of-the-operator")
 
     assert browser.ask("POST", "/enter", b"a-token-of-the-operator", **headers).status == status
-
-
-def test_a_token_in_an_address_opens_nothing(stranger: Browser) -> None:
-    assert stranger.ask("GET", f"/enter?token={stranger.session.token}").status == 404
-    assert stranger.ask("GET", f"/api/status?token={stranger.session.token}").status == 401
 
 
 @pytest.mark.parametrize("target", ["/api/status", "/api/settings", "/api/tuned", "/api/logs/a/1", "/api/nothing"])
@@ -221,38 +218,24 @@ def test_no_other_file_is_read_as_a_log(browser: Browser, daemon: FakeDaemon, ta
     assert daemon.requests == []
 
 
-def test_a_prediction_keeps_its_bytes_type_and_time(browser: Browser, daemon: FakeDaemon) -> None:
+def test_a_prediction_keeps_its_bytes_type_and_time_and_is_never_a_page_nor_taken_for_whole(
+    browser: Browser, daemon: FakeDaemon
+) -> None:
     body = bytes(range(256)) * 1000
-    daemon.answer_raw(
-        "POST /predictions/a/2",
-        b"HTTP/1.1 200 \r\nContent-Type: text/html\r\nServer-Timing: total;dur=34.0\r\n"
-        b"Content-Length: 7\r\n\r\n<script",
-    )
+    head = b"HTTP/1.1 200 \r\nContent-Type: text/html\r\nServer-Timing: total;dur=34.0\r\nContent-Length: "
+    sent = {"Content-Type": "image/png", "X-Tsctl-Timing": "1"}
+    daemon.answer_raw("POST /predictions/a/2", head + b"7\r\n\r\n<script")
+    daemon.answer_raw("POST /predictions/a/3", head + b"9\r\n\r\n<script")
 
-    answer = browser.ask("POST", "/api/predictions/a/2", body, **{"Content-Type": "image/png", "X-Tsctl-Timing": "1"})
+    answer, cut = (browser.ask("POST", f"/api/predictions/a/{version}", body, **sent) for version in (2, 3))
 
     headers = {name.lower(): value for name, value in daemon.requests[0].headers.items()}
     assert daemon.requests[0].body == body
     assert (headers["content-type"], headers["x-tsctl-timing"]) == ("image/png", "1")
-    assert answer.body == b"<script"
+    assert (answer.body, answer.incomplete, cut.body, cut.incomplete) == (b"<script", False, b"<script", True)
     assert answer.headers["Server-Timing"] == "total;dur=34.0"
-
-
-def test_what_a_handler_says_is_never_a_page(browser: Browser, daemon: FakeDaemon) -> None:
-    daemon.answer_body("POST /predictions/a", b"<script>alert(1)</script>", "text/html")
-
-    answer = browser.ask("POST", "/api/predictions/a", b"x")
-
     assert answer.headers["Content-Type"] == "application/octet-stream"
     assert answer.headers["Content-Disposition"] == "attachment"
-
-
-def test_an_answer_that_breaks_off_is_not_taken_for_whole(browser: Browser, daemon: FakeDaemon) -> None:
-    daemon.answer_raw("POST /predictions/a", b"HTTP/1.1 200 \r\nContent-Length: 10\r\n\r\nhalf")
-
-    answer = browser.ask("POST", "/api/predictions/a", b"x")
-
-    assert (answer.body, answer.incomplete) == (b"half", True)
 
 
 def test_a_daemon_that_is_away_is_told_as_such(browser: Browser, daemon: FakeDaemon) -> None:
@@ -312,14 +295,10 @@ def test_the_page_asks_for_nothing_elsewhere_and_has_no_markup_from_strings() ->
 
 def test_the_page_is_small_and_keeps_the_licence_of_its_charts() -> None:
     sizes = [file.stat().st_size for file in Path(str(STATIC)).rglob("*") if file.is_file()]
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
 
     assert sum(sizes) <= 150 * 1024
     assert "MIT License" in (STATIC / "uplot" / "LICENSE").read_text()
-
-
-def test_the_licence_of_the_charts_is_among_those_of_the_package() -> None:
-    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
-
     assert "tsctl/console/static/uplot/LICENSE" in project["license-files"]
     assert all((Path(__file__).parents[3] / name).is_file() for name in project["license-files"])
 

@@ -131,17 +131,13 @@ def test_each_check_has_a_case_and_a_fine_machine_serves() -> None:
     assert not breaks_serving(verdicts)
 
 
-def test_a_gpu_with_its_driver_and_torch_is_fine() -> None:
+def test_a_gpu_with_its_driver_and_torch_is_fine_and_its_parts_are_called_so() -> None:
     gpus = facts("gpus", **GPU, names=("NVIDIA H100 (79.6 GiB)",), tried=(TriedGpu(0),)).gpus
     given = facts(gpus=gpus, installation=facts("installation", **DRIVEN).installation)
+    parts = facts("gpus", **(GPU | {"found": 2, "visible": 2}), parts=True)
 
     assert examine(given)["GPU"] == Verdict(OK, "1 NVIDIA GPU, driver 550.54.15: NVIDIA H100 (79.6 GiB)")
-
-
-def test_the_parts_of_a_gpu_are_called_so() -> None:
-    given = facts("gpus", **(GPU | {"found": 2, "visible": 2}), parts=True)
-
-    assert examine(given)["GPU"] == Verdict(OK, "2 NVIDIA GPUs, driver 550.54.15, parts (MIG) as one each")
+    assert examine(parts)["GPU"] == Verdict(OK, "2 NVIDIA GPUs, driver 550.54.15, parts (MIG) as one each")
 
 
 def test_of_several_answers_the_worst_ones_count() -> None:

@@ -145,29 +145,21 @@ def test_a_gpu_that_is_not_there_is_told_with_torchs_reason() -> None:
 
 def test_this_machine_can_be_read() -> None:
     machine = Machine()
-
-    assert machine.processors().allowed >= 1
-    assert 0 < machine.memory().available <= machine.memory().total
-    assert machine.clocks().steady[0] <= machine.clocks().steady[1]
-    assert installed().python.startswith("3.")
-
-
-def test_a_process_that_listens_on_a_port_is_named() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-
-        assert holder_of(port).endswith(f", pid {os.getpid()}")
-    assert holder_of(port) == ""
-
-
-def test_only_listening_sockets_are_listed() -> None:
     table = (
         "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
         "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 777 1\n"
         "   1: 0100007F:1F91 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1000        0 778 1\n"
     )
 
-    assert listeners(table) == {8080: "777"}
+    assert machine.processors().allowed >= 1
+    assert 0 < machine.memory().available <= machine.memory().total
+    assert machine.clocks().steady[0] <= machine.clocks().steady[1]
+    assert installed().python.startswith("3.")
+    assert listeners(table) == {8080: "777"}, "only those that listen"
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        assert holder_of(port).endswith(f", pid {os.getpid()}")
+    assert holder_of(port) == ""
 
 
 def test_a_directory_that_is_missing_is_judged_by_the_one_above(tmp_path: Path) -> None:
@@ -202,13 +194,6 @@ def test_a_machine_on_which_nothing_can_be_written_has_no_room(tmp_path: Path, m
 
     assert [each.free > 0 for each in found.disks] == [False, True]
     assert examine(found)["disk"].state == "problem"
-
-
-def test_an_invalid_setting_is_told_with_its_remedy(tmp_path: Path) -> None:
-    found = gather(tmp_path / "c.sock", {"TSCTL_MODEL_STORE": str(tmp_path / "none")})
-
-    assert found.invalid.startswith("no model store at")
-    assert "--model-store" in found.invalid_remedy
 
 
 def test_a_running_daemon_s_own_addresses_and_directories_are_checked(tmp_path: Path, daemon: FakeDaemon) -> None:

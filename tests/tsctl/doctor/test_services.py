@@ -23,16 +23,11 @@ def test_an_installed_service_is_found_with_its_program(
     assert InstalledService(str(folder / "scoring.service"), str(Path(sys.executable).parent / "tsctl"), True) in found
 
 
-def test_a_program_that_has_gone_is_told(tmp_path: Path) -> None:
+def test_a_program_that_has_gone_is_told_and_other_services_are_none_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "nginx.service").write_text("[Service]\nExecStart=/usr/sbin/nginx\n")
     (tmp_path / "tsctl.service").write_text(f"{MARK}\n[Service]\nExecStart=/nowhere/tsctl run\n")
 
     assert list(services_in(tmp_path)) == [InstalledService(f"{tmp_path}/tsctl.service", "/nowhere/tsctl", False)]
-
-
-def test_other_services_are_none_of_ours(tmp_path: Path) -> None:
-    (tmp_path / "nginx.service").write_text("[Service]\nExecStart=/usr/sbin/nginx\n")
-
-    assert list(services_in(tmp_path)) == []
     assert list(services_in(tmp_path / "nowhere")) == []
 
 

@@ -30,13 +30,10 @@ def numbers_of(source: LogSource, count: int | None, since: float | None, end: i
     return [int(line.text.split()[-1]) for line in backlog(source, count, since, end)]
 
 
-@pytest.mark.parametrize("count", range(12))
-def test_the_last_lines(source: LogSource, count: int) -> None:
-    assert numbers_of(source, count, None) == list(range(9))[9 - min(count, 9) :]
-
-
-def test_all_lines(source: LogSource) -> None:
-    assert numbers_of(source, None, None) == list(range(9))
+@pytest.mark.parametrize("count", [*range(12), None])
+def test_the_last_lines(source: LogSource, count: int | None) -> None:
+    assert numbers_of(source, count, None) == list(range(9))[9 - min(9 if count is None else count, 9) :]
+    assert numbers_of(source, None, None, len(daemon_lines(6))) == [0, 1, 2, 3, 4, 5, 6], "to where the newest ends"
 
 
 @pytest.mark.parametrize("since", [-1.0, 0.0, 0.5, 2.0, 2.5, 3.0, 7.9, 8.0, 8.5])
@@ -101,26 +98,16 @@ def test_the_last_lines_begin_where_they_do(
     assert found == min(count, len(lines))
 
 
-def test_the_newest_file_may_be_taken_to_end_earlier(source: LogSource) -> None:
-    assert numbers_of(source, None, None, len(daemon_lines(6))) == [0, 1, 2, 3, 4, 5, 6]
-
-
 def test_a_traceback_stays_with_its_first_line(tmp_path: Path) -> None:
-    text = daemon_lines(1) + "Traceback (most recent call last):\n  File\n" + daemon_lines(2)
+    text = daemon_lines(1) + "Traceback (most recent call last):\n  File\n" + daemon_lines(2) + "Traceback of 2\n"
     (tmp_path / "d.log").write_text(text)
+    source = LogSource(tmp_path / "d.log", "daemon")
 
-    lines = list(backlog(LogSource(tmp_path / "d.log", "daemon"), None, None))
+    lines = list(backlog(source, None, None))
 
-    assert [line.time - T for line in lines] == [1, 1, 1, 2]
-    assert [line.continues for line in lines] == [False, True, True, False]
-
-
-def test_a_traceback_before_a_time_is_left_out_with_its_first_line(tmp_path: Path) -> None:
-    (tmp_path / "d.log").write_text(daemon_lines(1) + "Traceback\n" + daemon_lines(2) + "Traceback of 2\n")
-
-    lines = list(backlog(LogSource(tmp_path / "d.log", "daemon"), None, T + 2))
-
-    assert [line.text for line in lines][1:] == ["Traceback of 2"] and lines[0].text.endswith(" 2")
+    assert [line.time - T for line in lines] == [1, 1, 1, 2, 2]
+    assert [line.continues for line in lines] == [False, True, True, False, True]
+    assert list(backlog(source, None, T + 2)) == lines[3:]
 
 
 def test_lines_of_an_older_daemons_worker_have_the_time_of_the_next_line_that_has_one(tmp_path: Path) -> None:
@@ -132,11 +119,14 @@ def test_lines_of_an_older_daemons_worker_have_the_time_of_the_next_line_that_ha
     assert not any(line.continues for line in lines)
 
 
-def test_lines_without_any_time_have_that_of_their_file(source: LogSource) -> None:
-    source.path.write_text("no time\n")
+def test_lines_without_any_time_have_that_of_their_file_and_bytes_that_are_no_text_are_replaced(
+    source: LogSource, tmp_path: Path
+) -> None:
+    source.path.write_bytes(b"caf\xe9\n")
     os.utime(source.path, (T, T))
 
-    assert [line.time for line in backlog(source, 1, None)] == [T]
+    assert [(line.text, line.time) for line in backlog(source, 1, None)] == [("caf\ufffd", T)]
+    assert list(backlog(LogSource(tmp_path / "none.log", "daemon"), 5, None)) == []
 
 
 def test_a_clock_that_was_set_back_changes_no_order(tmp_path: Path) -> None:
@@ -145,13 +135,3 @@ def test_a_clock_that_was_set_back_changes_no_order(tmp_path: Path) -> None:
     lines = list(backlog(LogSource(tmp_path / "d.log", "daemon"), None, None))
 
     assert [line.time - T for line in lines] == [5, 5, 6]
-
-
-def test_bytes_that_are_no_text_are_shown_as_replaced(source: LogSource) -> None:
-    source.path.write_bytes(b"caf\xe9\n")
-
-    assert [line.text for line in backlog(source, 1, None)] == ["caf\ufffd"]
-
-
-def test_a_log_that_is_not_there_has_no_lines(tmp_path: Path) -> None:
-    assert list(backlog(LogSource(tmp_path / "d.log", "daemon"), 5, None)) == []

@@ -22,14 +22,6 @@ def append(file: Path, text: str) -> None:
         opened.write(text)
 
 
-def test_lines_from_before_are_not_read(log: FollowedLog, tmp_path: Path) -> None:
-    append(tmp_path / "m.log", "new\nunfin")
-    first = log.lines()
-    append(tmp_path / "m.log", "ished\n")
-
-    assert (first, log.lines(), log.lines()) == (["new"], ["unfinished"], [])
-
-
 def test_a_file_that_is_made_later_is_read_from_its_start(tmp_path: Path) -> None:
     log = FollowedLog(tmp_path / "m.log")
     append(tmp_path / "m.log", "first\n")
@@ -38,12 +30,28 @@ def test_a_file_that_is_made_later_is_read_from_its_start(tmp_path: Path) -> Non
     log.close()
 
 
-def test_a_rotated_file_is_read_to_its_end_first(log: FollowedLog, tmp_path: Path) -> None:
-    append(tmp_path / "m.log", "last of the old\n")
-    (tmp_path / "m.log").rename(tmp_path / "m.log.1")
-    append(tmp_path / "m.log", "first of the new\n")
+ROTATE = None
 
-    assert log.lines() == ["last of the old", "first of the new"]
+
+@pytest.mark.parametrize(
+    ("steps", "lines"),
+    [
+        pytest.param(["new\nunfin", ["new"], "ished\n"], ["unfinished"], id="lines from before are not read"),
+        pytest.param(["old\n", ROTATE, "new\n"], ["old", "new"], id="a rotated file is read to its end first"),
+        pytest.param(["torn", ROTATE, "new\n"], ["torn", "new"], id="of which the end is a line"),
+        pytest.param([ROTATE, [], "new\n"], ["new"], id="a file that is gone for a while is waited for"),
+    ],
+)
+def test_following(log: FollowedLog, tmp_path: Path, steps: list[str | list[str] | None], lines: list[str]) -> None:
+    for step in steps:
+        if step is ROTATE:
+            (tmp_path / "m.log").rename(tmp_path / "m.log.1")
+        elif isinstance(step, list):
+            assert log.lines() == step
+        else:
+            append(tmp_path / "m.log", step)
+
+    assert log.lines() == lines and log.lines() == []
 
 
 def test_a_file_that_was_cut_is_read_from_its_start(log: FollowedLog, tmp_path: Path) -> None:
@@ -61,19 +69,3 @@ def test_a_line_that_is_unfinished_is_read_whole_when_it_ends(tmp_path: Path) ->
 
     assert (log.lines(), log.position) == (["unfinished"], len("before\nunfinished\n"))
     log.close()
-
-
-def test_what_a_rotated_file_ends_with_is_a_line(log: FollowedLog, tmp_path: Path) -> None:
-    append(tmp_path / "m.log", "torn")
-    (tmp_path / "m.log").rename(tmp_path / "m.log.1")
-    append(tmp_path / "m.log", "first of the new\n")
-
-    assert log.lines() == ["torn", "first of the new"]
-
-
-def test_a_file_that_is_gone_for_a_while_is_waited_for(log: FollowedLog, tmp_path: Path) -> None:
-    (tmp_path / "m.log").rename(tmp_path / "m.log.1")
-    assert log.lines() == []
-    append(tmp_path / "m.log", "new\n")
-
-    assert log.lines() == ["new"]

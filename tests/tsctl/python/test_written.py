@@ -63,11 +63,7 @@ def test_a_class_becomes_the_one_class_of_the_module(tmp_path: Path) -> None:
     assert issubclass(module.Served, Doubles)
     assert (module.Served.__name__, module.Served.__module__) == ("Doubles", MODULE)
     assert not hasattr(module, "handle")
-
-
-def test_a_class_within_a_class_is_found(tmp_path: Path) -> None:
     write(Doubles.Inner, tmp_path)
-
     assert issubclass(loaded(tmp_path).Served, Doubles.Inner)
 
 
@@ -98,26 +94,25 @@ def within(factor: int) -> Callable[..., list[int]]:
     return handle
 
 
-def test_a_function_within_a_function_is_pickled_with_what_it_needs(tmp_path: Path) -> None:
-    pytest.importorskip("cloudpickle")
-    write(within(2), tmp_path)
-
-    found = loaded(tmp_path).handle
-
-    assert found([1, 2]) == [6, 12]
-    assert found.__annotations__ == {"data": list[int], "context": Any, "return": list[int]}
-
-
-def test_a_class_within_a_function_is_pickled(tmp_path: Path) -> None:
+def test_a_function_or_class_within_a_function_is_pickled_with_what_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("cloudpickle")
 
     class Local:
         def handle(self, data: list[int]) -> list[int]:
             return [value + FACTOR for value in data]
 
+    write(within(2), tmp_path)
+    found = loaded(tmp_path).handle
     write(Local, tmp_path)
 
+    assert found([1, 2]) == [6, 12]
+    assert found.__annotations__ == {"data": list[int], "context": Any, "return": list[int]}
     assert loaded(tmp_path).Served().handle([1]) == [4]
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
+    with pytest.raises(ServeFailed, match=r"pip install 'tsctl\[notebook\]'"):
+        write(within(2), tmp_path)
 
 
 @pytest.mark.slow
@@ -146,13 +141,6 @@ def test_what_cannot_be_pickled_is_named(tmp_path: Path) -> None:
 
     with file, pytest.raises(ServeFailed, match=r"`test_what_.*handle` cannot be pickled: .*; move it into a module"):
         write(handle, tmp_path)
-
-
-def test_without_cloudpickle_the_remedy_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cloudpickle", None)
-
-    with pytest.raises(ServeFailed, match=r"pip install 'tsctl\[notebook\]'"):
-        write(within(2), tmp_path)
 
 
 @pytest.mark.parametrize(

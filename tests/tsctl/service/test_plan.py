@@ -32,26 +32,14 @@ def test_without_options_it_listens_where_the_daemon_does_and_the_manager_choose
     assert Path(plan.program[0]).is_absolute()
 
 
-def test_each_address_is_one_of_the_socket_unit() -> None:
-    plan = planned(inference_address="[::1]:8080", metrics_address="localhost:8082", management_address="[::1]:8080")
+def test_each_address_is_one_of_the_socket_unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "config.properties").write_text("inference_address=http://127.0.0.1:8085\n")
+    three = planned(inference_address="[::1]:8080", metrics_address="localhost:8082", management_address="[::1]:8080")
+    monkeypatch.setenv("TSCTL_INFERENCE_ADDRESS", "127.0.0.1:9999")  # of this shell, which does not count
 
-    assert plan.addresses == ["[::1]:8080", "127.0.0.1:8082"]
-
-
-def test_the_addresses_of_a_configuration_file_count(tmp_path: Path) -> None:
-    file = tmp_path / "config.properties"
-    file.write_text("inference_address=http://127.0.0.1:8085\n")
-
-    assert planned(ts_config=str(file)).addresses == ["127.0.0.1:8085"]
-
-
-def test_the_variables_of_this_shell_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TSCTL_INFERENCE_ADDRESS", "127.0.0.1:9999")
-
+    assert three.addresses == ["[::1]:8080", "127.0.0.1:8082"]
+    assert planned(ts_config=str(tmp_path / "config.properties")).addresses == ["127.0.0.1:8085"]
     assert planned().addresses == ["127.0.0.1:8080"]
-
-
-def test_without_a_tcp_address_there_is_no_socket_unit() -> None:
     assert planned(inference_address="none").socket_unit is None
 
 

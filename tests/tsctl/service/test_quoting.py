@@ -22,11 +22,8 @@ def test_word(text: str, written: str) -> None:
     assert word(text) == written
 
 
-def test_a_command_line_has_an_argument_a_line() -> None:
-    assert (
-        command_line(["/opt/my env/tsctl", "run"], ["--a", "--b"]) == '"/opt/my env/tsctl" run \\\n    --a \\\n    --b'
-    )
+def test_a_command_line_has_an_argument_a_line_and_a_path_no_variables_to_keep() -> None:
+    line = command_line(["/opt/my env/tsctl", "run"], ["--a", "--b"])
 
-
-def test_a_path_has_no_variables_to_keep() -> None:
+    assert line == '"/opt/my env/tsctl" run \\\n    --a \\\n    --b'
     assert path("/srv/a$b %c") == '"/srv/a$b %%c"'

@@ -23,21 +23,23 @@ def file(tmp_path: Path) -> Path:
     return made
 
 
-def test_what_all_can_read_is_open_to_a_dynamic_user(file: Path) -> None:
-    assert closed_at(file, Account()) is None
+@pytest.mark.parametrize(
+    ("folder", "mode", "account", "closed"),
+    [
+        pytest.param(0o755, 0o644, Account(), None, id="what all can read is open to a dynamic user"),
+        pytest.param(0o700, 0o644, Account(), "folder", id="the first closed directory is named"),
+        pytest.param(0o700, 0o644, Account(OWNER), None, id="but for its owner"),
+        pytest.param(0o755, 0o600, Account(STRANGER), "file", id="a file without the right to read"),
+    ],
+)
+def test_a_path_is_closed(file: Path, folder: int, mode: int, account: Account, closed: str | None) -> None:
+    file.parent.chmod(folder)
+    file.chmod(mode)
+    link = file.parent.parent / "link"
+    link.symlink_to(file)
 
-
-def test_the_first_closed_directory_is_named(file: Path) -> None:
-    file.parent.chmod(0o700)
-
-    assert closed_at(file, Account()) == file.parent
-    assert closed_at(file, Account(OWNER)) is None
-
-
-def test_a_file_without_the_right_to_read_is_closed(file: Path) -> None:
-    file.chmod(0o600)
-
-    assert closed_at(file, Account(STRANGER)) == file
+    for path in (file, link):
+        assert closed_at(path, account) == {None: None, "folder": file.parent, "file": path}[closed]
 
 
 def test_a_group_opens_what_its_bits_say(file: Path) -> None:
@@ -46,14 +48,6 @@ def test_a_group_opens_what_its_bits_say(file: Path) -> None:
 
     assert closed_at(file, Account(STRANGER, frozenset({group}))) is None
     assert closed_at(file, Account(STRANGER, frozenset({group + 1}))) == file
-
-
-def test_a_link_is_followed(file: Path, tmp_path: Path) -> None:
-    link = tmp_path / "link"
-    link.symlink_to(file)
-    file.parent.chmod(0o700)
-
-    assert closed_at(link, Account()) == file.parent
 
 
 def test_an_account_has_the_groups_of_its_user() -> None:

@@ -77,27 +77,13 @@ def test_the_next_line_of_an_errors_text_is_told_and_no_more() -> None:
     assert len(failure.details.splitlines()) + 2 <= 5
 
 
-@pytest.mark.parametrize(
-    ("message", "details", "expected"),
-    [
-        pytest.param(FAILED + "HandlerError: h.py needs a function", "", "h.py needs a function", id="ours"),
-        pytest.param("Disk full.", "", "Disk full.", id="another answer"),
-    ],
-)
-def test_a_failure_without_a_frame_is_its_reason(message: str, details: str, expected: str) -> None:
-    assert explain(message, details).message == expected
+def test_a_name_that_is_taken_is_refused_with_both_ways_out_and_a_hint_that_is_there_stays() -> None:
+    hinted = CliError("no file `h.py`", "did you mean `g.py`?")
 
-
-def test_a_name_that_is_taken_is_refused_with_both_ways_out() -> None:
     error = explained(CliError("Model version 1.0 is already registered for model m"), "m")
 
     assert error.hint == "choose a name with `--name`, or `tsctl unregister m`"
-
-
-def test_an_error_that_has_a_hint_stays() -> None:
-    error = CliError("no file `h.py`", "did you mean `g.py`?")
-
-    assert explained(error, "m") is error
+    assert explained(hinted, "m") is hinted
 
 
 DEEP = traceback(
@@ -130,9 +116,18 @@ def test_an_import_that_fails_in_an_imported_file_is_told_in_two_lines(tmp_path:
     assert failure.details == "    import numppy"
 
 
-def test_a_sentence_of_ours_is_not_told_twice() -> None:
-    sentence = "h.py needs a function `handle`"
+OURS = "h.py needs a function `handle`"
 
-    failure = explain(f"{FAILED}HandlerError: {sentence}", f"tsctl.handlers.sdk.errors.HandlerError: {sentence}")
 
-    assert (failure.message, failure.details) == (sentence, "")
+@pytest.mark.parametrize(
+    ("message", "details", "expected"),
+    [
+        pytest.param(f"{FAILED}HandlerError: {OURS}", "", OURS, id="ours"),
+        pytest.param(
+            f"{FAILED}HandlerError: {OURS}", f"tsctl.handlers.sdk.errors.HandlerError: {OURS}", OURS, id="once"
+        ),
+        pytest.param("Disk full.", "", "Disk full.", id="another answer"),
+    ],
+)
+def test_a_failure_without_a_frame_is_its_reason(message: str, details: str, expected: str) -> None:
+    assert explain(message, details)[::2] == (expected, "")

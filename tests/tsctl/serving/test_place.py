@@ -1,7 +1,5 @@
 """Models are served by the running daemon if it fits, else by one of our own."""
 
-import fcntl
-import time
 from pathlib import Path
 
 import pytest
@@ -12,50 +10,42 @@ from tsctl.daemon.targets import ServeTarget
 from tsctl.errors import CliError
 from tsctl.options import address_of
 from tsctl.serving.place import (
-    STARTING,
     check_joinable,
     foreign_daemon,
     mended,
     own_arguments,
-    remove_leftovers,
     running_daemon,
 )
 
 STATUS = {"prefix": "/venv", "inferenceAddress": "http://127.0.0.1:8080"}
-STATE, SOCKET = Path("/state"), Path("/run/s.sock")
+SOCKET = Path("/run/s.sock")
 
 
-def test_no_daemon_is_none(tmp_path: Path) -> None:
+def test_a_running_daemon_tells_its_status_and_none_is_none(daemon: FakeDaemon, tmp_path: Path) -> None:
+    daemon.answer("GET /tsctl/status", STATUS)
+
+    assert running_daemon(DaemonClient(daemon.path)) == STATUS
     assert running_daemon(DaemonClient(tmp_path / "none.sock")) is None
     assert running_daemon(DaemonClient(tmp_path / "no" / "none.sock")) is None
 
 
-def test_a_running_daemon_tells_its_status(daemon: FakeDaemon) -> None:
-    daemon.answer("GET /tsctl/status", STATUS)
+@pytest.mark.parametrize(
+    ("prefix", "host", "port", "why", "hint"),
+    [
+        ("/other", None, None, "another Python environment: `/venv`, not `/other`", "tsctl stop"),
+        ("/venv", None, 9000, "listens on http://127.0.0.1:8080, not on port 9000", "`--port`"),
+        ("/venv", "0.0.0.0", None, "listens on http://127.0.0.1:8080, not on host 0.0.0.0", "`--host`"),
+    ],
+)
+def test_a_running_daemon_is_joined_if_its_environment_and_address_fit(
+    prefix: str, host: str | None, port: int | None, why: str, hint: str
+) -> None:
+    for fitting in ((None, None), (None, 8080), ("127.0.0.1", 8080)):
+        check_joinable(STATUS, "/venv", *fitting)
 
-    assert running_daemon(DaemonClient(daemon.path)) == STATUS
-
-
-@pytest.mark.parametrize("port", [None, 8080])
-def test_a_daemon_of_the_same_environment_is_joined(port: int | None) -> None:
-    check_joinable(STATUS, "/venv", None, port)
-
-
-def test_a_daemon_of_another_environment_is_not() -> None:
-    with pytest.raises(CliError, match=r"another Python environment: `/venv`, not `/other`") as caught:
-        check_joinable(STATUS, "/other", None, None)
-
-    assert "tsctl stop" in caught.value.hint
-
-
-def test_a_running_daemon_keeps_its_address() -> None:
-    with pytest.raises(CliError, match=r"listens on http://127.0.0.1:8080, not on port 9000") as caught:
-        check_joinable(STATUS, "/venv", None, 9000)
-    with pytest.raises(CliError, match=r"listens on http://127.0.0.1:8080, not on host 0.0.0.0") as other:
-        check_joinable(STATUS, "/venv", "0.0.0.0", None)
-
-    assert "`--port`" in caught.value.hint and "`--host`" in other.value.hint
-    check_joinable(STATUS, "/venv", "127.0.0.1", 8080)
+    with pytest.raises(CliError, match=why) as caught:
+        check_joinable(STATUS, prefix, host, port)
+    assert hint in caught.value.hint
 
 
 def test_another_users_daemon_is_told_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,26 +59,21 @@ def test_another_users_daemon_is_told_with_the_way_out(monkeypatch: pytest.Monke
     assert "XDG_RUNTIME_DIR" in foreign_daemon(SOCKET, None).hint
 
 
-def test_a_daemon_of_our_own_restores_and_loads_nothing() -> None:
-    arguments = own_arguments(STATE, SOCKET, None, [])
-
-    assert arguments == ["--state-dir=/state", "--socket=/run/s.sock", "--grace=5", "--models="]
-
-
 @pytest.mark.parametrize(
-    ("host", "port", "address"),
+    ("host", "port", "targets", "more"),
     [
-        (None, 9000, "127.0.0.1:9000"), ("0.0.0.0", None, "0.0.0.0:8080"), ("::1", 9000, "[::1]:9000"), ("*", 0, "*:0"),
+        pytest.param(None, None, [], [], id="it restores and loads nothing"),
+        (None, 9000, [], ["--inference-address=127.0.0.1:9000"]),
+        ("0.0.0.0", None, [], ["--inference-address=0.0.0.0:8080"]),
+        ("::1", 9000, [], ["--inference-address=[::1]:9000"]),
+        ("*", 0, [], ["--inference-address=*:0"]),
+        pytest.param(None, None, ["https://host/m.mar"], [r"--allowed-urls=https://host/m\.mar"], id="just this URL"),
     ],
-)  # fmt: skip
-def test_a_daemon_of_our_own_listens_where_it_is_asked_to(host: str | None, port: int | None, address: str) -> None:
-    assert f"--inference-address={address}" in own_arguments(STATE, SOCKET, address_of(host, port), [])
+)
+def test_a_daemon_of_our_own(host: str | None, port: int | None, targets: list[str], more: list[str]) -> None:
+    served = [ServeTarget(kind="url", url=url) for url in targets]
 
-
-def test_exactly_the_urls_that_were_named_are_allowed() -> None:
-    target = ServeTarget(kind="url", url="https://host/m.mar")
-
-    assert r"--allowed-urls=https://host/m\.mar" in own_arguments(STATE, SOCKET, None, [target])
+    assert sorted(own_arguments(address_of(host, port), served)) == sorted(["--models=", *more])
 
 
 def test_a_port_in_use_is_told_with_another_one() -> None:
@@ -97,19 +82,3 @@ def test_a_port_in_use_is_told_with_another_one() -> None:
     assert error.hint == "choose another: `tsctl serve --port 8090 …`"
     again = mended(CliError("port 9000 on ::1 is in use by another program", "--inference-address"), "[::1]:9000")
     assert again.hint == "choose another: `tsctl serve --port 9001 …`"
-
-
-def test_the_leftovers_of_a_killed_command_go_and_those_in_use_stay(tmp_path: Path) -> None:
-    for name in ("tsctl-serve-killed", "tsctl-serve-locked", "tsctl-serve-running", "other"):
-        (tmp_path / name).mkdir()
-    for name in ("locked", "running"):
-        (tmp_path / f"tsctl-serve-{name}" / "lock").touch()
-    with (tmp_path / "tsctl-serve-running" / "lock").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-
-        remove_leftovers(tmp_path, time.time())
-        young = len(list(tmp_path.iterdir()))
-        remove_leftovers(tmp_path, time.time() + 2 * STARTING)
-
-        assert young == 4
-        assert {each.name for each in tmp_path.iterdir()} == {"tsctl-serve-running", "other"}

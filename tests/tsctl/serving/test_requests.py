@@ -1,6 +1,7 @@
 """Targets are checked before a daemon is started."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,59 +19,43 @@ def test_several_targets_have_names_of_their_own(tmp_path: Path) -> None:
     assert [target.model_name for target in targets] == ["f", "g", "b"]
 
 
-def test_two_targets_of_one_name_are_refused(tmp_path: Path) -> None:
-    write_files(tmp_path, {"m.py": b"", "m.onnx": b""})
+@pytest.mark.parametrize(
+    ("targets", "name", "why"),
+    [
+        (["m.py", "m.onnx"], None, "both `m.py` and `m.onnx` would be served as `m`"),
+        (["a.py", "m.py"], "x", "`--name` and `--handler` are for one TARGET"),
+        (["broken.py"], None, r"^broken.py, line 1: SyntaxError: '\(' was never closed$"),
+    ],
+)
+def test_targets_are_refused_before_anything_is_started(
+    tmp_path: Path, targets: list[str], name: str | None, why: str
+) -> None:
+    write_files(tmp_path, {"a.py": b"", "m.py": b"", "m.onnx": b"", "broken.py": b"x = (\n"})
 
-    with pytest.raises(CliError, match=r"both `m.py` and `m.onnx` would be served as `m`"):
-        read_targets(["m.py", "m.onnx"], tmp_path)
-
-
-def test_a_name_is_for_one_target(tmp_path: Path) -> None:
-    write_files(tmp_path, {"a.py": b"", "b.py": b""})
-
-    with pytest.raises(CliError, match="`--name` and `--handler` are for one TARGET"):
-        read_targets(["a.py", "b.py"], tmp_path, name="x")
-
-
-def test_a_syntax_error_is_told_before_anything_is_started(tmp_path: Path) -> None:
-    write_files(tmp_path, {"h.py": b"x = (\n"})
-
-    with pytest.raises(CliError) as caught:
-        read_targets(["h.py"], tmp_path)
-
-    assert caught.value.message == "h.py, line 1: SyntaxError: '(' was never closed"
-    assert caught.value.details.strip() == "x = ("
+    with pytest.raises(CliError, match=why) as caught:
+        read_targets(targets, tmp_path, name=name)
+    assert caught.value.details.strip() == ("x = (" if "broken.py" in targets else "")
 
 
-def test_a_registration_asks_for_a_worker_and_for_batches_where_nobody_says_a_size(tmp_path: Path) -> None:
-    write_files(tmp_path, {"h.py": b""})
+@pytest.mark.parametrize(
+    ("file", "given", "expected"),
+    [
+        pytest.param("h.py", {}, {"model_name": "h", "handler": None, "fallback_batch_size": 8}, id="batches"),
+        pytest.param("m.mar", {}, {"model_name": None, "handler": None}, id="an archive has its own name and size"),
+        pytest.param(
+            "m.onnx", {"name": "x", "handler": "image_classifier"},
+            {"model_name": "x", "handler": "image_classifier", "fallback_batch_size": 8}, id="a name and a handler"),
+        ("m.onnx", {"name": "x"}, {"model_name": "x", "handler": "base_handler", "fallback_batch_size": 8}),
+    ],
+)  # fmt: skip
+def test_a_registration_asks_for_a_worker_and_for_batches_where_nobody_says_a_size(
+    tmp_path: Path, file: str, given: dict[str, str], expected: dict[str, Any]
+) -> None:
+    write_files(tmp_path, {file: b"PK" if file == "m.mar" else b""})
 
-    (target,) = read_targets(["h.py"], tmp_path)
+    (target,) = read_targets([file], tmp_path, **given)
 
-    assert parameters_of(target) == {
-        "url": str(tmp_path / "h.py"), "model_name": "h", "handler": None,
-        "fallback_workers": 1, "fallback_batch_size": 8,
-    }  # fmt: skip
-
-
-def test_an_archive_keeps_its_own_name_and_batch_size(tmp_path: Path) -> None:
-    write_files(tmp_path, {"m.mar": b"PK"})
-
-    (target,) = read_targets(["m.mar"], tmp_path)
-
-    assert parameters_of(target) == {
-        "url": str(tmp_path / "m.mar"), "model_name": None, "handler": None, "fallback_workers": 1,
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "handler"), [("x", "image_classifier"), ("x", None)])
-def test_a_name_and_a_handler_win(name: str, handler: str | None, tmp_path: Path) -> None:
-    write_files(tmp_path, {"m.onnx": b""})
-
-    (target,) = read_targets(["m.onnx"], tmp_path, name=name, handler=handler)
-
-    assert parameters_of(target)["model_name"] == "x"
-    assert parameters_of(target)["handler"] == (handler or "base_handler")
+    assert parameters_of(target) == {"url": str(tmp_path / file), "fallback_workers": 1} | expected
 
 
 def test_serve_without_a_worker_is_refused_before_anything_starts(invoke: Invoke) -> None:

@@ -28,11 +28,10 @@ IMAGE = Path("/s/sample.png")
     ],
 )  # fmt: skip
 def test_a_value_of_an_annotation(annotation: str, value: Any) -> None:
-    assert sample_json(annotation, {"Query": {"text": "str", "limit": "int"}}) == value
+    classes = {"Query": {"text": "str", "limit": "int"}, "Node": {"next": "Node"}}
 
-
-def test_a_class_that_names_itself_ends() -> None:
-    assert isinstance(sample_json("Node", {"Node": {"next": "Node"}}), dict)
+    assert sample_json(annotation, classes) == value
+    assert isinstance(sample_json("Node", classes), dict), "it ends"
 
 
 def test_the_fields_of_a_class_are_those_without_a_default() -> None:
@@ -50,9 +49,6 @@ def test_of_a_batched_argument_one_row_is_sent(batches: bool, annotation: str, e
     document = {"batches": batches, "inputs": [{"name": "texts", "kind": "text", "annotation": annotation}]}
 
     assert declared_inputs(document) == [Declaration("texts", "text", expected)]
-
-
-def test_an_undeclared_handler_declares_nothing() -> None:
     assert declared_inputs(None) == []
 
 
@@ -89,26 +85,26 @@ def test_the_inputs_that_a_models_file_tells_are_members_of_an_object(
     assert (part.content_type, json.loads(part.text), part.certain) == ("application/json", document, certain)
 
 
-def test_a_declared_sound_gets_a_tone_beside_the_picture() -> None:
-    part = sample.declared_part(Declaration("x", "audio", "Audio"), {}, IMAGE)
+@pytest.mark.parametrize(
+    ("kind", "beside", "content_type", "file"),
+    [
+        ("image", None, "image/png", IMAGE),
+        pytest.param("image", "cat.jpg", "image/jpeg", Path("cat.jpg"), id="a sample beside the handler"),
+        pytest.param("image", "cat.json", "image/png", IMAGE, id="if its type fits"),
+        pytest.param("audio", None, "audio/wav", IMAGE.with_suffix(".wav"), id="a tone beside the picture"),
+    ],
+)
+def test_a_declared_file(kind: str, beside: str | None, content_type: str, file: Path) -> None:
+    part = sample.declared_part(Declaration("x", kind, ""), {}, IMAGE, Path(beside) if beside else None)
 
-    assert (part.content_type, part.file) == ("audio/wav", IMAGE.with_suffix(".wav"))
+    assert (part.content_type, part.file) == (content_type, file)
+
+
+def test_the_tone_is_one() -> None:
     sound = decode_audio(sample.wav())
+
     assert (sound.channels.shape, sound.rate) == ((1, 8000), 16000)
     assert 0.2 < abs(sound.samples).max() < 0.3
-
-
-def test_a_declared_image_gets_a_picture() -> None:
-    part = sample.declared_part(Declaration("x", "image", "Image"), {}, IMAGE)
-
-    assert (part.content_type, part.file) == ("image/png", IMAGE)
-
-
-@pytest.mark.parametrize(("beside", "sent"), [("cat.jpg", True), ("cat.json", False)])
-def test_a_sample_beside_the_handler_is_sent_if_its_type_fits(beside: str, sent: bool) -> None:
-    part = sample.declared_part(Declaration("x", "image", "Image"), {}, IMAGE, Path(beside))
-
-    assert (part.file == Path(beside)) is sent
 
 
 @pytest.mark.parametrize(
@@ -136,47 +132,41 @@ def test_the_sample_of_the_configuration_comes_first(tmp_path: Path) -> None:
     assert sample.undeclared_part(target, warmup, IMAGE) is warmup
 
 
-def words_of(line: str) -> list[str]:
-    """Return the words of a command as a shell reads it, which joins lines at a backslash."""
-    return shlex.split(line.replace("\\\n", ""))
+HELLO = SamplePart("text/plain", "hello")
 
 
-def test_a_line_fits_a_terminal_of_80_columns() -> None:
-    line = curl_line("http://127.0.0.1:8080/predictions/sentiment", [("data", SamplePart("text/plain", "hello"))])
+@pytest.mark.parametrize(
+    ("parts", "more", "line"),
+    [
+        ([("data", HELLO)], {}, "curl 127.0.0.1:8080/predictions/m -H content-type:text/plain -d hello"),
+        pytest.param(
+            [("text", SamplePart("text/plain", 'a;b "c" \\')), ("image", SamplePart("image/png", file=IMAGE))], {},
+            """curl 127.0.0.1:8080/predictions/m -F 'text="a;b \\"c\\" \\\\";type=text/plain' """
+            "-F 'image=@/s/sample.png;type=image/png'", id="several inputs are the parts of a form"),
+        pytest.param(
+            [("x", HELLO)], {"socket": "/run/my s.sock"},
+            "curl --unix-socket '/run/my s.sock' 127.0.0.1:8080/predictions/m -H content-type:text/plain -d hello",
+            id="a daemon without TCP is asked through its socket"),
+        pytest.param(
+            [("x", HELLO)], {"token": "TSCTL_TOKEN"},
+            "curl 127.0.0.1:8080/predictions/m -H 'Authorization: Bearer $TSCTL_TOKEN' -H content-type:text/plain "
+            "-d hello",
+            id="a token is taken from its variable, and not shown"),
+    ],
+)  # fmt: skip
+def test_a_line(parts: list[tuple[str, SamplePart]], more: dict[str, str], line: str) -> None:
+    found = curl_line(URL, parts, **more)
 
-    assert line == "curl 127.0.0.1:8080/predictions/sentiment -H content-type:text/plain -d hello"
-    assert len(line) < 80
+    assert shlex.split(found.replace("\\\n", "")) == shlex.split(line)
+    assert max(map(len, found.splitlines())) < 120 and ("\n" in found) == (len(line) > 79)
+    assert "token" not in more or '"Authorization: Bearer $TSCTL_TOKEN"' in found, "as a shell replaces it"
 
 
 def test_a_longer_line_is_two_that_a_shell_takes_for_one() -> None:
     line = curl_line(URL, [("data", SamplePart("application/json", json.dumps({"text": "it's " * 10})))])
 
     assert line.splitlines()[0] == "curl 127.0.0.1:8080/predictions/m \\"
-    words = words_of(line)
-    assert words[:2] == ["curl", "127.0.0.1:8080/predictions/m"]
-    assert json.loads(words[-1]) == {"text": "it's " * 10}
-
-
-def test_several_inputs_are_the_parts_of_a_form() -> None:
-    parts = [("text", SamplePart("text/plain", 'a;b "c" \\')), ("image", SamplePart("image/png", file=IMAGE))]
-
-    words = words_of(curl_line(URL, parts))
-
-    assert words[2:] == ["-F", 'text="a;b \\"c\\" \\\\";type=text/plain', "-F", "image=@/s/sample.png;type=image/png"]
-
-
-def test_a_daemon_without_tcp_is_asked_through_its_socket() -> None:
-    line = curl_line(
-        "http://localhost/predictions/m", [("x", SamplePart("text/plain", "hello"))], socket="/run/my s.sock"
-    )
-
-    assert shlex.split(line)[:4] == ["curl", "--unix-socket", "/run/my s.sock", "localhost/predictions/m"]
-
-
-def test_a_token_is_taken_from_its_variable_and_not_shown() -> None:
-    line = curl_line(URL, [("x", SamplePart("text/plain", "hello"))], token="TSCTL_INFERENCE_TOKEN")
-
-    assert '-H "Authorization: Bearer $TSCTL_INFERENCE_TOKEN"' in line
+    assert json.loads(shlex.split(line.replace("\\\n", ""))[-1]) == {"text": "it's " * 10}
 
 
 def test_the_picture_is_one(tmp_path: Path) -> None:

@@ -100,13 +100,17 @@ def test_a_saved_file_replaces_the_version_that_serves(watched: Watched, capsys:
     assert "replaced in 0.0" in capsys.readouterr().err
 
 
-def test_a_file_that_nobody_saves_is_not_registered_again(watched: Watched) -> None:
+def test_a_file_that_nobody_saves_is_not_registered_again_and_what_it_prints_is_shown(
+    watched: Watched, capsys: pytest.CaptureFixture[str]
+) -> None:
     watched.serve()
 
+    watched.log.write_text("hello\n")
     for now in range(10):
         watched.session.turn(float(now))
 
     assert len(watched.registrations) == 1
+    assert capsys.readouterr().err.endswith("hello\n")
 
 
 def test_a_syntax_error_is_not_sent_to_the_daemon(watched: Watched, capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,15 +151,6 @@ def test_a_file_that_others_may_write_meanwhile_is_not_served(
 
     assert len(watched.registrations) == 1
     assert "`chmod go-w " in capsys.readouterr().err
-
-
-def test_what_a_model_prints_is_shown(watched: Watched, capsys: pytest.CaptureFixture[str]) -> None:
-    watched.serve()
-    watched.log.write_text("hello\n")
-
-    watched.session.turn(1.0)
-
-    assert capsys.readouterr().err == "hello\n"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import os
 import stat
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -29,24 +28,22 @@ OLD, NEW, NEWER = Stamp(1, 1, 1), Stamp(2, 2, 1), Stamp(3, 3, 1)
 ME, SOMEBODY, MY_GROUP, THEIR_GROUP = 1000, 1001, 1000, 100
 
 
-def test_an_unchanged_file_is_never_due() -> None:
-    detector = ChangeDetector({FILE: OLD})
+@pytest.mark.parametrize(
+    ("known", "seen"),
+    [
+        pytest.param(OLD, [(OLD, 0, False), (OLD, 1, False), (OLD, 1e6, False)], id="an unchanged file is never due"),
+        pytest.param(OLD, [(NEW, 5, False), (NEW, 5.5, False), (NEW, 6, True)], id="a change once it has settled"),
+        pytest.param(OLD, [(NEW, 5, False), (NEWER, 6, False), (NEWER, 7, True)], id="not while it is being written"),
+        pytest.param(OLD, [(NEW, 5, False), (OLD, 6, False)], id="nor when it is taken back"),
+        pytest.param(OLD, [(None, 5, False), (None, 6, False), (None, 5 + GONE / SETTLED, True)], id="gone: longer"),
+        pytest.param(None, [(None, 5, False), (None, 1e6, False)], id="never there"),
+    ],
+)
+def test_a_change_is_due_once_it_has_settled(known: Stamp | None, seen: list[tuple[Stamp | None, float, bool]]) -> None:
+    detector = ChangeDetector({FILE: known, OTHER: None})
 
-    assert not any(detector.due({FILE: OLD}, now) for now in (0.0, 1.0, 1e6))
-
-
-def test_a_change_is_due_once_it_has_settled() -> None:
-    detector = ChangeDetector({FILE: OLD})
-
-    assert [detector.due({FILE: NEW}, now) for now in (5.0, 5.0 + SETTLED / 2, 5.0 + SETTLED)] == [False, False, True]
-
-
-def test_a_file_that_is_still_being_written_is_waited_for() -> None:
-    detector = ChangeDetector({FILE: OLD})
-    detector.due({FILE: NEW}, 5.0)
-
-    assert not detector.due({FILE: NEWER}, 5.0 + SETTLED)
-    assert detector.due({FILE: NEWER}, 5.0 + 2 * SETTLED)
+    for stamp, times, due in seen:
+        assert detector.due({FILE: stamp, OTHER: None}, times * SETTLED) is due, times
 
 
 def test_a_change_that_was_served_or_refused_is_not_tried_again() -> None:
@@ -63,29 +60,6 @@ def test_a_save_during_the_replacement_is_due_afterwards() -> None:
     detector.due({FILE: NEWER}, 6.0)
 
     assert detector.due({FILE: NEWER}, 6.0 + SETTLED)
-
-
-def test_a_change_that_was_taken_back_is_not_due() -> None:
-    detector = ChangeDetector({FILE: OLD})
-    detector.due({FILE: NEW}, 5.0)
-
-    assert not detector.due({FILE: OLD}, 6.0)
-
-
-def test_a_file_that_is_gone_for_a_moment_is_waited_for_longer() -> None:
-    detector = ChangeDetector({FILE: OLD, OTHER: OLD})
-    missing: Mapping[Path, Stamp | None] = {FILE: OLD, OTHER: None}
-    detector.due(missing, 5.0)
-
-    assert not detector.due(missing, 5.0 + SETTLED)
-    assert detector.due(missing, 5.0 + GONE)
-
-
-def test_a_file_that_was_never_there_delays_nothing() -> None:
-    detector = ChangeDetector({FILE: OLD, OTHER: None})
-    detector.due({FILE: NEW, OTHER: None}, 5.0)
-
-    assert detector.due({FILE: NEW, OTHER: None}, 5.0 + SETTLED)
 
 
 def test_a_save_within_a_second_and_of_the_same_size_is_a_change(tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
-"""The folder of the demo's daemon."""
+"""The daemon of the demo, and what becomes of its folder."""
 
 import os
-import stat
-import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,83 +11,59 @@ from tsctl.showcase import private
 from tsctl.showcase.private import DemoDaemon, private_daemon
 
 
+class Recorded:
+    """A daemon that was to be started; none is."""
+
+    folder, state_dir = Path("/f"), Path("/f/state")
+    arguments: Sequence[str]
+    environment: Mapping[str, str]
+    kept: bool
+
+    def start(self, arguments: Sequence[str], *, environment: Mapping[str, str]) -> "Recorded":
+        self.arguments, self.environment = arguments, environment
+        return self
+
+    def stop(self, *, keep: bool) -> None:
+        self.kept = keep
+
+
 @pytest.fixture
-def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """Daemons that were to be started, in a temporary folder of the test; none is."""
-    calls: list[tuple[str, ...]] = []
-    for name in [name for name in os.environ if name.startswith(private.FOREIGN)]:
-        monkeypatch.delenv(name)  # put back after the test
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(private, "start", lambda arguments, state, descriptors: calls.append(tuple(arguments)))
-    return calls
+def started(monkeypatch: pytest.MonkeyPatch) -> Recorded:
+    daemon = Recorded()
+    monkeypatch.setattr(private, "PrivateDaemon", daemon.start)
+    return daemon
 
 
-def test_only_its_user_can_enter_the_folder(started: list[tuple[str, ...]]) -> None:
+def test_the_daemon_listens_on_no_port_and_leaves_nothing(started: Recorded) -> None:
     with private_daemon() as daemon:
-        assert stat.S_IMODE(daemon.folder.stat().st_mode) == 0o700
-        assert daemon.socket.parent == daemon.folder
+        assert (daemon.folder, daemon.socket) == (Path("/f"), Path("/f/control.sock"))
+
+    assert "--inference-address=none" in started.arguments
+    assert not started.kept
 
 
-def test_the_daemon_listens_on_no_port_and_ends_with_the_demo(started: list[tuple[str, ...]]) -> None:
-    with private_daemon():
-        pass
-
-    assert "--inference-address=none" in started[0]
-    assert any(argument.startswith("--parent-fd=") for argument in started[0])
-
-
-@pytest.mark.usefixtures("started")
-def test_the_folder_is_removed_at_the_end(tmp_path: Path) -> None:
-    with private_daemon():
-        pass
-
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.usefixtures("started")
-def test_a_failure_keeps_the_logs_and_names_them(tmp_path: Path) -> None:
+def test_a_failure_keeps_the_logs_and_names_them(started: Recorded) -> None:
     with pytest.raises(CliError) as raised, private_daemon():
         raise CliError("3 of 100 requests failed")
 
-    (folder,) = tmp_path.iterdir()
-    assert raised.value.hint == f"the logs are in `{folder}/state/logs`"
+    assert (raised.value.hint, started.kept) == ("the logs are in `/f/state/logs`", True)
 
 
-@pytest.mark.usefixtures("started")
-def test_a_failure_with_a_remedy_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failure_with_a_remedy_leaves_nothing(started: Recorded) -> None:
     with pytest.raises(CliError, match="no room"), private_daemon():
         raise CliError("no room", "make room")
 
-    assert list(tmp_path.iterdir()) == []
+    assert not started.kept
 
 
-@pytest.mark.usefixtures("started")
-def test_the_settings_of_the_users_own_daemon_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_settings_of_the_users_own_daemon_do_not_count(started: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TSCTL_MANAGEMENT_TOKEN_FILE", "TS_CONFIG_FILE"):
         monkeypatch.setenv(name, "/nowhere")
     with private_daemon():
-        left = {name for name in os.environ if name.startswith(private.FOREIGN)}
-
-    assert left == set()
-
-
-def test_a_path_too_long_for_a_socket_is_named_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    long = tmp_path / ("x" * 100)
-    long.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(long))
-
-    with pytest.raises(CliError, match="the socket path has") as raised, private_daemon():
         pass
-    assert "TMPDIR" in raised.value.hint
-    assert list(long.iterdir()) == []
 
-
-def test_a_folder_that_cannot_be_made_is_named_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
-
-    with pytest.raises(CliError, match="cannot make a temporary folder") as raised, private_daemon():
-        pass
-    assert "TMPDIR" in raised.value.hint
+    assert started.environment.items() <= os.environ.items()
+    assert not any(name.startswith(("TSCTL_", "TS_CONFIG_FILE")) for name in started.environment)
 
 
 @pytest.mark.parametrize(

@@ -30,20 +30,19 @@ def test_one_answer_makes_the_figures_of_the_last_minute() -> None:
 
 
 @pytest.mark.parametrize(
-    "before",
-    [live(1999.0, answered(9999), started=5.0), live(2000.0, answered(9999))],
-    ids=["another daemon", "no time has passed"],
+    ("before", "after", "rate"),
+    [
+        pytest.param(live(1999.0, answered(9999), started=5.0), live(2000.0, answered(8)), 0.0, id="another daemon"),
+        pytest.param(live(2000.0, answered(9999)), live(2000.0, answered(8)), 0.0, id="no time has passed"),
+        pytest.param(live(1999.0, answered(1000)), live(2000.0, answered(8)), 8.0, id="the model was registered again"),
+    ],
 )
-def test_answers_that_cannot_be_compared_make_no_negative_rates(before: dict[str, object]) -> None:
-    (each,) = figures(before, live(2000.0, answered(8)))
+def test_answers_that_cannot_be_compared_make_no_negative_rates(
+    before: dict[str, object], after: dict[str, object], rate: float
+) -> None:
+    (each,) = figures(before, after)
 
-    assert each.per_second == 0.0
-
-
-def test_a_model_that_was_registered_again_counts_from_zero() -> None:
-    (each,) = figures(live(2000.0, answered(1000)), live(2001.0, answered(8)))
-
-    assert (each.per_second, each.batch) == (8.0, 4.0)
+    assert each.per_second == rate
 
 
 def test_several_versions_have_their_versions_in_their_names() -> None:
@@ -63,43 +62,33 @@ def test_a_quantile_is_the_middle_of_its_bucket(counts: list[float], q: float, e
     assert quantile(BOUNDS, counts, q) == (None if expected is None else pytest.approx(expected))
 
 
-def test_figures_cover_a_few_seconds() -> None:
+@pytest.mark.parametrize(
+    ("totals", "rate"),
+    [
+        pytest.param([100] * 10 + [140 + 40 * second for second in range(10)], 40.0, id="a few seconds"),
+        pytest.param([100 + 40 * min(second, 3) for second in range(10)], 0.0, id="nought soon after the last request"),
+    ],
+)
+def test_figures_cover(totals: list[int], rate: float) -> None:
     past = Past()
 
-    for second in range(20):
-        past.take(live(2000.0 + second, answered(100 if second < 10 else 100 + 40 * (second - 9))))
+    for second, total in enumerate(totals):
+        past.take(live(2000.0 + second, answered(total)))
 
-    assert past.figures()[0].per_second == 40.0
+    assert past.figures()[0].per_second == rate
     assert WINDOW < 10
 
 
-def test_a_rate_is_nought_soon_after_the_last_request() -> None:
-    past = Past()
-
-    for second in range(10):
-        past.take(live(2000.0 + second, answered(100 + 40 * min(second, 3))))
-
-    assert past.figures()[0].per_second == 0.0
-
-
-def test_a_sparkline_keeps_its_latest_values() -> None:
+def test_a_sparkline_keeps_its_latest_values_and_none_of_an_answer_right_after_another() -> None:
     past = Past()
 
     for second in range(KEPT + 10):
         past.take(live(2000.0 + second, answered(4 * second * second)))
+        past.take(live(2000.01 + second, answered(4 * second * second + 8)))
 
     pace = past.pace(("m", "1.0"))
     assert len(pace) == KEPT
     assert pace[-1] == 4 * ((KEPT + 9) ** 2 - (KEPT + 8) ** 2)
-
-
-def test_an_answer_right_after_another_makes_no_value_of_a_sparkline() -> None:
-    past = Past()
-
-    for moment, total in ((0.0, 0), (1.0, 100), (1.01, 108), (2.0, 200)):
-        past.take(live(2000.0 + moment, answered(total)))
-
-    assert past.pace(("m", "1.0")) == [100.0, 100.0]
 
 
 @pytest.mark.parametrize("later", [live(2009.0, answered(5), started=2008.0), live(1000.5, answered(5))])

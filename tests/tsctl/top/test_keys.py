@@ -51,6 +51,7 @@ def test_enter_shows_a_model_and_escape_goes_back(models: list[ModelFigures]) ->
     opened = pressed(View(B), "open", models)
 
     assert opened == View(B, opened=True)
+    assert pressed(View(), "open", []) == View()
     assert pressed(opened, "down", models) == View(C, opened=True)
     assert pressed(opened, "back", models) == pressed(opened, "open", models) == View(B)
 
@@ -61,10 +62,6 @@ def test_the_selection_stays_with_its_model_in_another_order(models: list[ModelF
     for order in (*ORDERS[1:], ORDERS[0]):
         view = pressed(view, "sort", models)
         assert view == View(B, order=order)
-
-
-def test_without_models_nothing_opens() -> None:
-    assert pressed(View(), "open", []) == View()
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,7 @@ def test_a_pipe_gets_one_table(daemon: FakeDaemon, invoke: Invoke) -> None:
     assert [line.split()[0] for line in result.stdout.splitlines()] == ["MODEL", "resnet"]
     assert "\x1b" not in result.stdout
     assert [request.path for request in daemon.requests] == ["/tsctl/live"] * 2
-
-
-def test_without_a_daemon_the_exit_code_is_3(invoke: Invoke) -> None:
+    daemon.path.unlink()
     assert invoke("top").exit_code == 3
 
 
@@ -41,7 +39,7 @@ def test_an_older_daemon_is_told_from_a_missing_one(daemon: FakeDaemon, invoke: 
     assert "`tsctl upgrade`" in result.stderr
 
 
-def test_a_look_at_one_model_asks_for_its_new_batches(daemon: FakeDaemon) -> None:
+def test_a_look_at_one_model_asks_for_its_new_batches_and_one_at_all_for_warnings(daemon: FakeDaemon) -> None:
     daemon.answer("GET /tsctl/live", live(2000.0, model()))
     daemon.answer("GET /tsctl/events", {"events": [event("killed")], "last": 1})
     daemon.answer("GET /tsctl/batches", {"batches": [batch(8)], "last": 8})
@@ -50,14 +48,7 @@ def test_a_look_at_one_model_asks_for_its_new_batches(daemon: FakeDaemon) -> Non
 
     assert (news.absent, news.subject, news.last, len(news.batches), len(news.events)) == ("", KEY, 8, 1, 1)
     assert daemon.requests[-1].query == {"model": "m/1.0", "after": "7"}
-
-
-def test_a_look_at_all_models_asks_for_warnings(daemon: FakeDaemon) -> None:
-    daemon.answer("GET /tsctl/live", live(2000.0, model()))
-    daemon.answer("GET /tsctl/events", {"events": [], "last": 0})
-
     look(DaemonClient(daemon.path), None, 0)
-
     assert daemon.requests[-1].query == {"level": "warning", "since": "-1600.0", "limit": "10"}
 
 

@@ -121,7 +121,4 @@ def test_gains_are_those_of_the_rounds() -> None:
 
     assert rate_gain(other, now) == pytest.approx((2.0, 0.15))
     assert p99_gain(other, now) == (2.0, 0.0)
-
-
-def test_a_setting_without_turns_has_no_gain() -> None:
-    assert rate_gain(measured(8), measured(1, 100)) == (1.0, 0.0)
+    assert rate_gain(measured(8), measured(1, 100)) == (1.0, 0.0), "without turns"

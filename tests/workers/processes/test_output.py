@@ -17,6 +17,8 @@ from tsctl.daemon.workers.processes.output import (
     Pace,
 )
 
+LONGEST = "x" * LONGEST_LINE
+
 
 class Pipe:
     """The pipe that is a worker's stdout; its stderr has ended."""
@@ -77,35 +79,20 @@ def read(*pieces: bytes) -> tuple[list[str], Output]:
         pytest.param([b"windows\r\n"], ["windows"], id="a carriage return is no text"),
         pytest.param([b"\xc3", b"\xa9\n"], ["é"], id="a letter in two pieces"),
         pytest.param([b"caf\xe9\n"], ["caf\\xe9"], id="a byte that is no UTF-8 stays readable"),
+        pytest.param([LONGEST.encode() + b"\nnext\n"], [LONGEST, "next"], id="the longest line is not cut"),
+        pytest.param([b"x" * (2 * LONGEST_LINE + 5) + b"\n"], [LONGEST, LONGEST, "xxxxx"], id="a longer one is"),
+        pytest.param(
+            [*[b"x" * 1000] * 32, b"x" * (2 * LONGEST_LINE + 5 - 32000), b"\n"],
+            [LONGEST, LONGEST, "xxxxx"],
+            id="so too",
+        ),
+        pytest.param(
+            [LONGEST[1:].encode() + "é…\n".encode()], [LONGEST[1:], "é…"], id="no line is cut within a letter"
+        ),
     ],
 )
 def test_lines(pieces: list[bytes], lines: list[str]) -> None:
     assert read(*pieces)[0] == lines
-
-
-@pytest.mark.parametrize(
-    "pieces",
-    [
-        pytest.param([b"x" * (2 * LONGEST_LINE + 5) + b"\n"], id="in one piece"),
-        pytest.param([b"x" * 1000] * 32 + [b"x" * (2 * LONGEST_LINE + 5 - 32000), b"\n"], id="in many pieces"),
-    ],
-)
-def test_a_line_that_is_too_long_is_cut(pieces: list[bytes]) -> None:
-    lines, _ = read(*pieces)
-
-    assert [len(line) for line in lines] == [LONGEST_LINE, LONGEST_LINE, 5]
-
-
-def test_the_longest_line_is_not_cut() -> None:
-    lines, _ = read(b"x" * LONGEST_LINE + b"\nnext\n")
-
-    assert [len(line) for line in lines] == [LONGEST_LINE, 4]
-
-
-def test_a_line_is_not_cut_within_a_letter() -> None:
-    lines, _ = read(b"x" * (LONGEST_LINE - 1) + "é…".encode() + b"\n")
-
-    assert lines == ["x" * (LONGEST_LINE - 1), "é…"]
 
 
 @pytest.fixture

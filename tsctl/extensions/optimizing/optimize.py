@@ -139,8 +139,7 @@ def _apply(client: DaemonClient, path: str, names: str) -> dict[str, Any]:
     name, version = worker["modelName"], worker["modelVersion"]
     store = client.json("GET", "/tsctl/status")["modelStore"]
     state = read_state(client.json("GET", "/tsctl/registrations"), None if store is None else Path(store))
-    if name in state.ephemeral:
-        raise CliError(f"`{name}` is served by a program, such as `tsctl serve`", "end that program first")
+    state.check_lasting(name)
     spec = state.models[name].versions[version]
     document: dict[str, Any] = work(
         client,

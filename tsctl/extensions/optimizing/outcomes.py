@@ -32,7 +32,6 @@ def _origin(outcome: Mapping[str, Any]) -> str:
 
 
 def line_of(outcome: Mapping[str, Any]) -> str:
-    """Return one line about an outcome."""
     name, applied, drift, _, note = row_of(outcome)
     facts = [f"drift {drift}"] * (drift != "-")
     text = f"{name}: {'applied' if applied == 'yes' else 'left out'}"

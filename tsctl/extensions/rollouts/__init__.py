@@ -39,7 +39,6 @@ class RolloutsCommandLine(CommandLine):
         return [("rollout", document["rollout"])] if "rollout" in document else ()
 
     def evidence(self, document: Document) -> Sequence[StyledText]:
-        """Return the last rollout of a version."""
         from tsctl.extensions.rollouts.evidence import evidence_lines, rollout_heading
 
         rollout = document.get("evidence")

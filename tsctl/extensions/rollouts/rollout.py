@@ -49,7 +49,6 @@ def command(socket: Path | None, /, model: str, abort_if: tuple[str, ...], as_js
 
 
 def _lines(document: dict[str, Any]) -> list[str]:
-    """Return the last rollout as lines."""
     name, rollout = document["modelName"], document["rollout"]
     if rollout is None:
         return [f"`{name}` has had no rollout"]

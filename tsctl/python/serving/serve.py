@@ -5,11 +5,20 @@ from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from tsctl.daemon.paths import logs_dir
 from tsctl.logs.lines import printed
+from tsctl.private_daemon import PrivateDaemon, own_environment
 from tsctl.python.client import Client
 from tsctl.python.errors import ErrorAnswer, ServeFailed
-from tsctl.python.serving.private_daemon import OwnedDaemon
 from tsctl.python.serving.written import name_of, write
+from tsctl.starting import NotStarted
+
+ARGUMENTS = (
+    "--inference-address=none",
+    "--restore=false",
+    "--access-log=false",
+    "--template=false",  # a few workers of one model: each imports what it needs
+)
 
 
 class ServedModel:
@@ -22,7 +31,7 @@ class ServedModel:
         client: asks the daemon; for everything that is not here.
     """
 
-    def __init__(self, daemon: OwnedDaemon, name: str) -> None:
+    def __init__(self, daemon: PrivateDaemon, name: str) -> None:
         self.name = name
         self.client = Client(daemon.socket)
         self._daemon = daemon
@@ -75,7 +84,7 @@ class ServedModel:
 
     def log(self) -> str:
         """Return what the model's workers have printed, with the tracebacks of failed requests."""
-        logs = (self._daemon.folder / "state" / "logs").glob(f"{self.name}@*.log")
+        logs = logs_dir(self._daemon.state_dir).glob(f"{self.name}@*.log")
         texts = [log.read_text("utf-8", errors="replace") for log in sorted(logs)]
         return "".join(f"{printed(line)}\n" for text in texts for line in text.split("\n")[:-1])
 
@@ -120,7 +129,10 @@ def serve(
             handler that does not load.
         ValueError: a handler is given for a function or class.
     """
-    daemon = OwnedDaemon()
+    try:
+        daemon = PrivateDaemon(ARGUMENTS, environment=own_environment(os.environ))
+    except NotStarted as error:
+        raise ServeFailed("\n".join(filter(None, (f"the daemon did not start: {error}", error.details)))) from None
     try:
         model = _registered(daemon, target, name, handler, batch_size, max_delay, workers, settings)
     except BaseException:
@@ -130,7 +142,7 @@ def serve(
 
 
 def _registered(
-    daemon: OwnedDaemon,
+    daemon: PrivateDaemon,
     target: Callable[..., Any] | str | os.PathLike[str],
     name: str | None,
     handler: str | None,

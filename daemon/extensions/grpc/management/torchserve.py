@@ -5,15 +5,12 @@ number of 0 and an empty text are not there: 0 workers means the default, and a 
 """
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from tsctl.daemon.extensions.grpc.heads import CallHead
 from tsctl.daemon.extensions.grpc.management.relay import Query, Routes, relay
 from tsctl.daemon.extensions.grpc.oip import OpenInferenceService
-from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
-from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
-from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.extensions.grpc.prediction import ServiceParts
 
 
 class RepositoryService(OpenInferenceService):
@@ -22,16 +19,8 @@ class RepositoryService(OpenInferenceService):
     At other addresses the repository's calls are refused: they change what is served.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: Registry,
-        started: Callable[[], bool],
-        models: AwaitedModels,
-        arrivals: Arrivals,
-        routes: Routes,
-    ) -> None:
-        super().__init__(name, registry, started, models, arrivals)
+    def __init__(self, name: str, parts: ServiceParts, routes: Routes) -> None:
+        super().__init__(name, parts)
         self._routes = routes
 
     async def repository_index(self, request: Any, head: CallHead) -> Any:
@@ -81,7 +70,6 @@ class ManagementService:
         self._answer = message_class("org.pytorch.serve.grpc.management.ManagementResponse")
 
     async def describe_model(self, request: Any, head: CallHead) -> Any:
-        """Return the describe document of a version."""
         return await self._ask("GET", _path(request), {"customized": request.customized}, head)
 
     async def list_models(self, request: Any, head: CallHead) -> Any:
@@ -103,11 +91,9 @@ class ManagementService:
         return await self._ask("PUT", _path(request), query, head)
 
     async def set_default(self, request: Any, head: CallHead) -> Any:
-        """Make a version the default one."""
         return await self._ask("PUT", [*_path(request), "set-default"], {}, head)
 
     async def unregister_model(self, request: Any, head: CallHead) -> Any:
-        """Unregister a version, or the model's only one."""
         return await self._ask("DELETE", _path(request), {}, head)
 
     async def _ask(self, method: str, path: list[str], query: Query, head: CallHead) -> Any:

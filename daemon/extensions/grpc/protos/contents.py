@@ -11,7 +11,7 @@ from tsctl.daemon.api.tensors.elements import LENGTH, pack, size_of
 from tsctl.daemon.api.tensors.steps import Steps
 from tsctl.daemon.core.arena import COPIED_AT_ONCE, Gathered, Payload, Take
 from tsctl.daemon.core.errors import BadRequest
-from tsctl.daemon.extensions.grpc.protos.limits import LONGEST_NUMBER, read_number
+from tsctl.daemon.extensions.grpc.protos.limits import LONGEST_NUMBER, read_number, write_number
 
 SLICE: Final = 16 * 1024  # bytes of numbers at a time, or of fields with one number each
 _MOST_TEXTS: Final = 2048  # at a time
@@ -92,7 +92,7 @@ def pack_contents(
                     latest = min(cut + LONGEST_NUMBER, stop)
                     while written[cut - 1] >= 128 and cut < latest:
                         cut += 1
-                    values = parse(_field(number, written[at:cut]))
+                    values = parse(bytes((number << 3 | _BYTES,)) + write_number(cut - at) + written[at:cut])
                     short.append(pack(datatype, values))
                     count, at = count + len(values), cut
                     if at < stop:
@@ -113,16 +113,3 @@ def pack_contents(
     except IndexError:
         raise BadRequest("a number does not end where it should.") from None
     return packed.end(), count
-
-
-def _field(number: int, content: bytes) -> bytes:
-    return bytes((number << 3 | _BYTES,)) + _written(len(content)) + content
-
-
-def _written(length: int) -> bytes:
-    found = bytearray()
-    while length >= 128:
-        found.append(length & 127 | 128)
-        length >>= 7
-    found.append(length)
-    return bytes(found)

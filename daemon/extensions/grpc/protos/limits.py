@@ -9,7 +9,7 @@ long count: 10 000 fields took 4 to 10 ms in one go.
 from functools import cache
 from typing import Any, Final
 
-from tsctl.daemon.api.tensors.steps import Steps, finish
+from tsctl.daemon.api.tensors.steps import Steps
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.model_settings.declarations import MOST_RANK, MOST_TENSORS
 
@@ -62,11 +62,6 @@ def most_of(field: Any) -> int:
 def limits_of(descriptor: Any) -> FieldLimits:
     """Return the limits of the messages with this description, none of which contains itself."""
     return FieldLimits(descriptor)
-
-
-def check_message(descriptor: Any, data: bytes) -> None:
-    """Check a message all at once; as `check_steps`."""
-    finish(check_steps(descriptor, data))
 
 
 def check_steps(descriptor: Any, data: bytes) -> Steps[None]:
@@ -149,6 +144,15 @@ def read_number(data: bytes, at: int) -> tuple[int, int]:
             return number, place + 1
         shift += 7
     raise IndexError
+
+
+def write_number(number: int) -> bytes:
+    found = bytearray()
+    while number >= 128:
+        found.append(number & 127 | 128)
+        number >>= 7
+    found.append(number)
+    return bytes(found)
 
 
 def _too_many(name: str, most: int) -> BadRequest:

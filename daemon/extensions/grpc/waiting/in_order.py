@@ -66,7 +66,6 @@ class _Answers:
         self._queue.put_nowait(_End(error))
 
     async def take(self) -> Any:
-        """Return the next answer, or an `_End`."""
         answer = await self._queue.get()
         if not isinstance(answer, _End):
             self._held -= self._size(answer)

@@ -36,8 +36,6 @@ WATCHERS_OF_ONE = 50  # on one connection
 
 
 class TooManyCalls(DaemonError):
-    """The limit of calls at once is reached."""
-
     status = 503
     kind = "ServiceUnavailableException"
     retry_after = 1
@@ -50,8 +48,6 @@ class TooManyCalls(DaemonError):
 
 
 class TooManyWatchers(DaemonError):
-    """The limit of watchers of health is reached."""
-
     status = 503
     kind = "ServiceUnavailableException"
     retry_after = 1
@@ -138,8 +134,6 @@ Received = Callable[[Collection[str]], Mapping[str, int]]
 
 
 class _Read:
-    """The reading of one message."""
-
     __slots__ = ("began", "error", "peer", "task", "timed", "turn")
 
     def __init__(self, peer: str, began: float, timed: bool) -> None:

@@ -33,9 +33,6 @@ def test_compile_options(config: dict[str, Any], options: dict[str, Any] | None)
 
     assert compile_options(config) == options
     assert repr(config) == before
-
-
-def test_pt2_that_is_a_list_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"`pt2` in model-config\.yaml should be a mapping or a string"):
         compile_options({"pt2": ["inductor"]})
 
@@ -44,13 +41,8 @@ def test_pt2_that_is_a_list_is_an_error() -> None:
 def test_check_valid_pt2_backend(backend: str, valid: bool, caplog: pytest.LogCaptureFixture) -> None:
     assert check_valid_pt2_backend(backend) is valid
     assert ("magic is not a backend" in caplog.text) is not valid
-
-
-def test_a_model_that_nobody_wants_compiled_stays_as_it_is() -> None:
     model = torch.nn.Identity()
-
-    assert compiled(model, {}) is model
-    assert compiled(model, {"pt2": "magic"}) is model
+    assert compiled(model, {}) is compiled(model, {"pt2": "magic"}) is model
 
 
 @pytest.mark.slow

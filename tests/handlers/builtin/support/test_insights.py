@@ -1,6 +1,5 @@
 """Explanations: captum is imported when one is asked for, and only then."""
 
-import io
 import json
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from PIL import Image
 from torchvision.transforms.functional import to_tensor
 
 from tests.handlers.device import on_device
+from tests.handlers.images import encoded
 from tests.handlers.samples import context_of
 from tsctl.handlers import wire
 from tsctl.handlers.builtin.support.insights import captum_attr, target_of
@@ -34,10 +34,9 @@ class Channels(VisionHandler):
 
 def explain(handler: VisionHandler, *targets: bytes) -> list[wire.Answer]:
     """Explain a red image of one pixel for each target."""
-    buffer = io.BytesIO()
-    Image.new("RGB", (1, 1), "red").save(buffer, "PNG")
+    red = encoded(Image.new("RGB", (1, 1), "red"))
     rows = [
-        wire.Row(f"r{index}", [("explain", "True")], [("data", "", buffer.getvalue()), ("target", "", target)])
+        wire.Row(f"r{index}", [("explain", "True")], [("data", "", red), ("target", "", target)])
         for index, target in enumerate(targets)
     ]
     on_device(handler)

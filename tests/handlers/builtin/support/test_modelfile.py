@@ -119,20 +119,21 @@ def test_a_library_of_aotinductor_takes_batches_of_any_size(model_dir: Path, mon
             torch.testing.assert_close(model(rows[:count]), net(rows[:count]))
 
 
-def test_a_library_that_is_none_of_aotinductor_is_refused_with_the_way_out(model_dir: Path) -> None:
+@pytest.mark.parametrize(
+    ("torch_loads", "said"),
+    [
+        pytest.param(True, r"^`model.so` was not compiled .* this torch: compile the model anew, with ", id="is none"),
+        pytest.param(False, r"loads no \.so files, .* `torch._inductor.aoti_compile_and_package`", id="is not loaded"),
+    ],
+)
+def test_a_library_of_aotinductor_is_refused_with_the_way_out_if_it(
+    torch_loads: bool, said: str, model_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (model_dir / "model.so").write_bytes(b"garbage")
+    if not torch_loads:
+        monkeypatch.delattr(torch._export, "aot_load")
 
-    with pytest.raises(
-        HandlerError, match=r"^`model.so` was not compiled .* this torch: compile the model anew, with "
-    ):
-        load(model_dir, serializedFile="model.so")
-
-
-def test_where_torch_loads_no_libraries_the_way_out_is_named(model_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (model_dir / "model.so").write_bytes(b"library")
-    monkeypatch.delattr(torch._export, "aot_load")
-
-    with pytest.raises(HandlerError, match=r"loads no \.so files, .* `torch._inductor.aoti_compile_and_package`"):
+    with pytest.raises(HandlerError, match=said):
         load(model_dir, serializedFile="model.so")
 
 

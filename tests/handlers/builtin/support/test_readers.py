@@ -74,16 +74,12 @@ def test_each_row_is_in_one_share_and_none_is_empty(rows: int, readers: int) -> 
 
 @pytest.mark.parametrize("pin", [pinned, not_pinned])
 @pytest.mark.parametrize("threads", [1, 2, 9])
-def test_rows_come_back_in_their_order(start: Start, threads: int, pin: Pin) -> None:
-    assert told(start(threads, pin=pin), *(bytes([number]) for number in range(8))) == list(range(8))
+@pytest.mark.parametrize("rows", [8, 3])
+def test_rows_come_back_in_their_order(start: Start, threads: int, rows: int, pin: Pin) -> None:
+    readers = start(threads, rows, pin=pin)  # with less room, in parts
 
-
-def test_a_batch_of_more_rows_than_there_is_room_for_is_read_in_parts(start: Start) -> None:
-    assert told(start(rows=3), *(bytes([number]) for number in range(8))) == list(range(8))
-
-
-def test_an_empty_batch_is_read(start: Start) -> None:
-    assert told(start()) == []
+    assert told(readers, *(bytes([number]) for number in range(8))) == list(range(8))
+    assert (told(readers), told(readers, b"a", least_side=7), told(readers, b"a")) == ([], [7], [ord("a")])
 
 
 @pytest.mark.parametrize("pin", [pinned, not_pinned])
@@ -139,13 +135,6 @@ def test_rows_side_by_side_are_one_memory_that_can_be_copied_at_once(start: Star
 @pytest.mark.parametrize(("file", "outcome"), [(b"bad", "it is bad"), (b"worse", None), (b"wide", None)])
 def test_a_row_that_fails_fails_alone(start: Start, file: bytes, outcome: str | None) -> None:
     assert told(start(2), b"a", file, b"c") == [ord("a"), outcome, ord("c")]
-
-
-def test_the_least_side_of_now_is_passed_on(start: Start) -> None:
-    readers = start()
-
-    assert told(readers, b"a", least_side=7) == [7]
-    assert told(readers, b"a") == [ord("a")]
 
 
 def test_as_many_read_as_there_are_threads_for(start: Start) -> None:

@@ -19,26 +19,20 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "trials"
 
 
-def test_outcomes_are_found_with_the_same_facts_only(directory: Path) -> None:
-    with entry_of(FACTS) as entry:
-        assert entry.outcomes is None
-        entry.keep(FOUND)
-
-    with entry_of(FACTS) as again, entry_of(FACTS | {"threads": 1}) as other:
-        assert again.outcomes == FOUND
-        assert other.outcomes is None
-
-
-def test_outcomes_are_private_whatever_the_umask(directory: Path) -> None:
+def test_outcomes_are_found_with_the_same_facts_only_and_private_whatever_the_umask(directory: Path) -> None:
     before = os.umask(0)
     try:
         with entry_of(FACTS) as entry:
+            assert entry.outcomes is None
             entry.keep(FOUND)
     finally:
         os.umask(before)
 
-    (file,) = directory.iterdir()
-    assert (file.stat().st_mode & 0o777, directory.stat().st_mode & 0o777) == (0o600, 0o700)
+    with entry_of(FACTS) as again, entry_of(FACTS | {"threads": 1}) as other:
+        assert again.outcomes == FOUND
+        assert other.outcomes is None
+    assert {file.stat().st_mode & 0o777 for file in directory.iterdir()} == {0o600}
+    assert directory.stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"\xff", b'{"facts": {}, "outcomes": []}'])
@@ -65,10 +59,6 @@ def test_without_a_directory_nothing_is_kept(tmp_path: Path, monkeypatch: pytest
                 entry.keep(FOUND)
 
 
-def test_an_unpacked_archive_is_known_by_its_content_wherever_it_lies(tmp_path: Path) -> None:
-    assert archive_of(tmp_path / ("b" * 64)) == archive_of(tmp_path / "elsewhere" / ("b" * 64) / "net") == "b" * 64
-
-
 def test_files_that_are_served_in_place_are_known_by_their_marks(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text("x")
     before = archive_of(tmp_path)
@@ -77,3 +67,5 @@ def test_files_that_are_served_in_place_are_known_by_their_marks(tmp_path: Path)
     assert archive_of(tmp_path) == before
     (tmp_path / "net.py").write_text("xy")
     assert archive_of(tmp_path) != before
+    unpacked = "b" * 64  # known by its content, wherever it lies
+    assert archive_of(tmp_path / unpacked) == archive_of(tmp_path / "elsewhere" / unpacked / "net") == unpacked

@@ -1,9 +1,29 @@
 """The readers, by name; a campaign imports the one that it is for. Those of extensions are in files named fuzz_NAME."""
 
 import importlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
-from tests.lab.fuzz.target import Target
 from tests.places import ROOT
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One reader, with examples of what it reads.
+
+    Attributes:
+        check: reads the bytes, and raises if a claim about the reader is broken. It keeps nothing, and returns what
+            it has seen: the same each time, and whatever runs it (compiled.py).
+        examples: what fuzzing begins with; it makes no other claim than any bytes.
+        words: pieces of the language, for the fuzzer to put together.
+        close: stops what `check` has started, if there is anything.
+    """
+
+    check: Callable[[bytes], object]
+    examples: Iterable[bytes]
+    words: Iterable[bytes] = ()
+    close: Callable[[], None] = lambda: None
+
 
 _OF_EXTENSIONS = {
     file.stem.removeprefix("fuzz_"): f"tests.extensions.{file.parent.name}.{file.stem}"

@@ -9,7 +9,7 @@ import re
 from tests.http.peer import Server, post
 from tests.kit.build import make_model
 from tests.kit.protocols import PROTOCOLS
-from tests.lab.fuzz.target import Target
+from tests.lab.fuzz.targets import Target
 from tests.lab.fuzz.targets.receiver import LIMITS, WORDS
 from tsctl.daemon.api.inference.routes import inference_routes
 from tsctl.daemon.http.exchange import Exchange

@@ -7,7 +7,7 @@ import logging
 from urllib.parse import quote_plus
 
 from tests.api.inference.reference import parts_of, unescaped
-from tests.lab.fuzz.target import Target
+from tests.lab.fuzz.targets import Target
 from tsctl.daemon.api.inference.forms import MOST_TYPE, parse_body
 from tsctl.daemon.api.inference.multipart import parse_options
 from tsctl.daemon.api.inference.urlencoded import MOST_NAME_BYTES, is_file
@@ -111,10 +111,5 @@ TARGET = Target(
         b"multipart/form-data\n--b--",
         b"application/json; charset=utf-8\n{}",
     ],
-    [
-        b"multipart/form-data; boundary=",
-        b"Content-Disposition: form-data; name=",
-        b"filename*=utf-8''",
-        b"\r\n--b--",
-    ],
+    [b"multipart/form-data; boundary=", b"Content-Disposition: form-data; name=", b"filename*=utf-8''", b"\r\n--b--"],
 )

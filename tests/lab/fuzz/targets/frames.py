@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tests.lab.fuzz.cuts import cuts
-from tests.lab.fuzz.target import Target
+from tests.lab.fuzz.damage import cuts
+from tests.lab.fuzz.targets import Target
 from tsctl.handlers import wire
 from tsctl.handlers.frame_reader import FrameReader
 

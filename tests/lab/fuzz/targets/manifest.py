@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from tests.kit.archives import model_files
-from tests.lab.fuzz.target import Target
+from tests.lab.fuzz.targets import Target
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.http.messages import error_response
 from tsctl.daemon.marfile import MANIFEST, NAME, VERSION, Manifest, ManifestError, parse_manifest

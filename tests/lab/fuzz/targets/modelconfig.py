@@ -5,12 +5,11 @@ from pathlib import Path
 
 import yaml
 
-from tests.lab.fuzz.target import Target
-from tsctl.daemon.batching.policies.table import POLICIES
+from tests.lab.fuzz.targets import Target
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.errors import BadRequest, InvalidModel
 from tsctl.daemon.http.messages import error_response
-from tsctl.daemon.model_settings import MOST, MOST_WORKERS
+from tsctl.daemon.model_settings import MOST, MOST_WORKERS, POLICIES
 from tsctl.daemon.models.archives.manifest import check_served, read_yaml, without_effect
 from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
 from tsctl.daemon.tables import MODEL_SETTINGS

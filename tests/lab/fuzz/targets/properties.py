@@ -6,7 +6,7 @@ from pathlib import Path
 
 import javaproperties
 
-from tests.lab.fuzz.target import Target
+from tests.lab.fuzz.targets import Target
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.config.properties import KEYS, ConfigFile, read_config_file
 from tsctl.daemon.core.errors import InvalidModel, StartError

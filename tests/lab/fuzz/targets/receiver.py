@@ -6,8 +6,8 @@ from tests.http.hostile.framing import CHUNKS, ENCODINGS, LENGTHS
 from tests.http.hostile.lines import HEADERS, METHODS, TARGETS, VERSIONS
 from tests.http.peer import GET, chunked, get, post
 from tests.http.reading import told
-from tests.lab.fuzz.cuts import cuts
-from tests.lab.fuzz.target import Target
+from tests.lab.fuzz.damage import cuts
+from tests.lab.fuzz.targets import Target
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.http.limits import HttpLimits
 from tsctl.daemon.http.messages import Request

@@ -8,7 +8,7 @@ import re
 
 from tests.http.peer import GET, LAST, chunked, get, post
 from tests.http.reading import compare
-from tests.lab.fuzz.target import Target
+from tests.lab.fuzz.targets import Target
 from tests.lab.fuzz.targets.receiver import STREAMS, WORDS
 from tsctl.daemon.core.arena import SHARED_FROM
 from tsctl.daemon.http.limits import HttpLimits

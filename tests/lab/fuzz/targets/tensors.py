@@ -6,12 +6,13 @@ The first byte says what the others are: an answer or a request in JSON, or one 
 import json
 from collections.abc import Iterator
 
-from tests.lab.fuzz.target import Target
+from tests.lab.fuzz.targets import Target
 from tsctl.daemon.api.tensors.answers import described_request, parse_answer, values_of, write_answer
 from tsctl.daemon.api.tensors.declared import check_request
 from tsctl.daemon.api.tensors.forms import InferRequest
-from tsctl.daemon.api.tensors.requests import parse_request
-from tsctl.daemon.api.tensors.sizes import check_bytes
+from tsctl.daemon.api.tensors.requests import parse_steps
+from tsctl.daemon.api.tensors.sizes import check_steps
+from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.model_settings.declarations import DeclaredTensor
 from tsctl.handlers import wire
@@ -32,13 +33,13 @@ def check(data: bytes) -> object:
         return _check_answer(rest, kind[0] - _BINARY_ANSWER)
     length = None if kind <= bytes([_JSON]) else kind[0]
     try:
-        request = parse_request(rest, length)
+        request = finish(parse_steps(rest, length))
     except BadRequest as error:
         assert str(error)
         return str(error)
     assert len({each.name for each in request.inputs}) == len(request.inputs), "two inputs have one name"
     for tensor in request.inputs:
-        check_bytes(tensor.name, tensor.datatype, tensor.shape, tensor.data)
+        finish(check_steps(tensor.name, tensor.datatype, tensor.shape, tensor.data))
     _check_declared(request)
     row = wire.Row("r", [], [("body", "", memoryview(each)) for each in (described_request(request), *_data(request))])
     heads = [TensorHead(each.name, each.datatype, list(each.shape)) for each in request.inputs]
@@ -47,7 +48,7 @@ def check(data: bytes) -> object:
     except UnreadablePayload:
         return len(request.inputs)  # NaN, and bytes that are no text
     plain = InferRequest(request.id, request.parameters, request.inputs, [], False)
-    read = parse_request(document)
+    read = finish(parse_steps(document))
     assert InferRequest(read.id, read.parameters, read.inputs, [], False) == plain
     return document
 

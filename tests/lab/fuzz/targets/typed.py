@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from tests.handlers.typed.calls import runtime_of
-from tests.lab.fuzz.target import Target
+from tests.lab.fuzz.targets import Target
 from tsctl.handlers import wire
 
 _MOST_ROWS = 8

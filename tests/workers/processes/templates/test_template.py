@@ -56,7 +56,7 @@ def bench() -> Iterator[OneTemplate]:
     bench.close()
 
 
-def test_a_birth_waits_until_the_template_is_warm(bench: OneTemplate) -> None:
+def test_a_birth_waits_until_the_template_is_warm_and_its_end_is_told(bench: OneTemplate) -> None:
     told = bench.make()
     assert bench.peer.hear() is None
 
@@ -67,6 +67,8 @@ def test_a_birth_waits_until_the_template_is_warm(bench: OneTemplate) -> None:
     bench.say(orders.Forked(77))
     assert told.process is bench.children.processes[77]
     assert not told.open
+    bench.children.end(77, -11)
+    assert told.over and told.process.returncode == -11
 
 
 def test_orders_go_one_at_a_time(bench: OneTemplate) -> None:
@@ -81,16 +83,6 @@ def test_orders_go_one_at_a_time(bench: OneTemplate) -> None:
 
     assert (first.process, second.process) == (bench.children.processes[77], bench.children.processes[78])
     assert bench.children.expected == 0
-
-
-def test_the_end_of_a_forked_process_is_told(bench: OneTemplate) -> None:
-    bench.ready()
-    told = bench.make()
-    bench.say(orders.Forked(77))
-
-    bench.children.end(77, -11)
-
-    assert told.over and told.process is not None and told.process.returncode == -11
 
 
 def test_what_waits_is_given_back_when_it_is_unfit(bench: OneTemplate) -> None:
@@ -130,14 +122,6 @@ def test_when_it_dies_the_ordered_birth_fails_and_the_others_are_given_back(benc
     assert "has gone: it was killed by signal 9" in ordered.failure and not ordered.open
     assert bench.given_back == [waiting.request] and waiting.open
     assert bench.children.expected == 0
-
-
-def test_the_signal_that_killed_it_is_told(bench: OneTemplate) -> None:
-    bench.template.born(bench.children.add(5, bench.template.ended))
-
-    bench.children.end(5, -9)
-
-    assert bench.template.why == "it was killed by signal 9"
 
 
 def test_a_birth_that_nobody_wants_any_more_is_passed_over(bench: OneTemplate) -> None:
@@ -182,18 +166,13 @@ def test_an_order_that_is_too_long_is_given_back(bench: OneTemplate) -> None:
     assert bench.template.state is TemplateState.READY
 
 
-def test_what_is_wanted_of_one_that_has_gone_is_given_back(bench: OneTemplate) -> None:
+def test_what_is_wanted_of_one_that_has_gone_is_given_back_and_it_is_killed_if_it_is_born_later(
+    bench: OneTemplate,
+) -> None:
+    process = FakeProcess(5)
     bench.template.close("for a test")
 
     told = bench.make()
-
-    assert bench.given_back == [told.request]
-
-
-def test_one_that_is_closed_is_killed_even_if_it_is_born_later(bench: OneTemplate) -> None:
-    bench.template.close("for a test")
-    process = FakeProcess(5)
-
     bench.template.born(process)
 
-    assert process.killed
+    assert bench.given_back == [told.request] and process.killed

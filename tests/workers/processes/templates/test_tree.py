@@ -206,11 +206,7 @@ def test_files_that_were_written_anew_are_loaded_anew(bench: TemplateTree) -> No
 
 @pytest.mark.parametrize(
     "spec",
-    [
-        {"gpu_ids": (0,), "devices": (0,)},
-        {"handler": "mine.py", "source": b"import torch"},
-        {"group": 2},
-    ],
+    [{"gpu_ids": (0,), "devices": (0,)}, {"handler": "mine.py", "source": b"import torch"}, {"group": 2}],
     ids=["GPU", "own handler", "group of processes"],
 )
 def test_no_model_is_shared(bench: TemplateTree, spec: dict[str, Any]) -> None:
@@ -231,18 +227,8 @@ def test_a_model_that_cannot_be_shared_is_loaded_by_each_worker(bench: TemplateT
     assert told.process is not None
     bench.make("base_handler")
     assert isinstance(bench.fork(bench.first), orders.Fork)  # and is not tried again at once
-
-
-def test_after_a_pause_it_is_tried_again(bench: TemplateTree) -> None:
-    bench.ready(bench.first)
-    bench.make("base_handler")
-    bench.fork(bench.first)
-    bench.report(bench.grown[0], orders.Unfit("for a test"))
-    bench.fork(bench.first)
-
     bench.clock.advance(PAUSE)
     bench.make("base_handler")
-
     assert isinstance(bench.fork(bench.first), orders.Grow)
 
 

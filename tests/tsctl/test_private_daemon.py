@@ -2,12 +2,15 @@
 
 import fcntl
 import os
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from tsctl.python.serving.private_daemon import PREFIX, own_environment, remove_leftovers
-from tsctl.serving import place
+from tsctl import private_daemon, starting
+from tsctl.private_daemon import PREFIX, PrivateDaemon, own_environment, remove_leftovers
+from tsctl.starting import NotStarted
 
 
 def folder_of(root: Path, name: str = "a") -> Path:
@@ -72,14 +75,31 @@ def test_the_users_own_daemon_has_no_say() -> None:
     assert own_environment(environment) == {"PATH": "d", "TS_OTHER": "e"}
 
 
-def test_the_command_and_the_library_leave_each_others_folders_alone(tmp_path: Path) -> None:
-    ours, commands = folder_of(tmp_path), tmp_path / f"{place.PREFIX}a"
-    commands.mkdir()
+def test_a_folder_for_which_the_temporary_one_is_too_deep_is_in_tmp(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path / ("x" * 100)
+    deep.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
 
-    place.remove_leftovers(tmp_path, 1e12)
-    assert (ours.exists(), commands.exists()) == (True, False)
+    folder = private_daemon._make_folder()
 
-    commands.mkdir()
-    (commands / "owner").touch()
-    remove_leftovers(tmp_path)
-    assert (ours.exists(), commands.exists()) == (False, True)
+    assert (folder.parent, list(deep.iterdir())) == (Path("/tmp"), [])
+    folder.rmdir()
+
+
+def test_a_folder_that_cannot_be_made_is_named_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+
+    with pytest.raises(NotStarted, match="cannot make a temporary folder") as raised:
+        PrivateDaemon(())
+    assert "TMPDIR" in raised.value.hint
+
+
+def test_a_daemon_that_does_not_start_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(starting, "DAEMON", (sys.executable, "-c", "print('no luck'); raise SystemExit(3)"))
+
+    with pytest.raises(NotStarted, match="ended with exit code 3 before it listened") as raised:
+        PrivateDaemon(())
+    assert (raised.value.details, list(tmp_path.iterdir())) == ("no luck", [])

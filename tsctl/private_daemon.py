@@ -1,0 +1,171 @@
+"""A daemon that belongs to this process, and ends with it: of `tsctl serve`, `tsctl demo` and `tsctl.serve`.
+
+    this process ── writing end of a pipe ──▶ daemon (--parent-fd)   closed by `stop`, or by the kernel after kill -9
+
+After kill -9 the daemon and its workers end, and the folder stays; the next private daemon removes it.
+"""
+
+import contextlib
+import fcntl
+import os
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tsctl.daemon import paths
+from tsctl.starting import NotStarted, started
+
+GRACE = 5.0  # seconds that running requests have at the end
+STOP_MARGIN = 10.0  # seconds beyond, after which the daemon is killed
+PREFIX = "tsctl-private-"
+SOCKET = "control.sock"  # in the folder
+_OWNER = "owner"  # locked by the process whose daemon it is
+
+_ours: weakref.WeakSet["PrivateDaemon"] = weakref.WeakSet()
+
+
+class PrivateDaemon:
+    """A running daemon; `stop` ends it, as do the end of this process and of this object.
+
+    Args:
+        arguments: beyond those that make it private.
+        socket: the control socket; None for one in the folder.
+        environment: the daemon's; None for this process's own.
+
+    Attributes:
+        folder: 0700; removed at the end.
+        state_dir: within; no models are restored from it, and none stay in it.
+        status: the daemon's status document, as it began to listen.
+
+    Raises:
+        NotStarted: the daemon does not start; nothing is left of it.
+    """
+
+    def __init__(
+        self, arguments: Sequence[str], socket: Path | None = None, environment: Mapping[str, str] | None = None
+    ) -> None:
+        remove_leftovers(Path(tempfile.gettempdir()))
+        self.folder = _make_folder()
+        self.socket = socket or self.folder / SOCKET
+        self.state_dir = self.folder / "state"
+        self._lock = os.open(self.folder / _OWNER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        reading, self._pipe = os.pipe()
+        ours = (
+            f"--socket={self.socket}", f"--state-dir={self.state_dir}", f"--grace={GRACE:g}", f"--parent-fd={reading}"
+        )  # fmt: skip
+        try:
+            process, self.status = started([*ours, *arguments], self.state_dir, (reading,), environment)
+        except BaseException:
+            os.close(self._pipe)
+            os.close(self._lock)
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+        finally:
+            os.close(reading)
+        self._finalizer = weakref.finalize(
+            self, _end, os.getpid(), process, paths.pid_file(self.socket), self._pipe, self._lock, self.folder
+        )
+        _ours.add(self)
+
+    def stop(self, *, keep: bool = False) -> None:
+        """Let running requests finish, and end the daemon and its workers; blocks until then. May be called again.
+
+        Args:
+            keep: leave the folder, with the logs.
+        """
+        if keep:
+            (self.folder / _OWNER).unlink(missing_ok=True)
+        self._finalizer()
+
+    def forget(self) -> None:
+        """Leave the daemon to the process that started it: this one is a fork of that."""
+        if self._finalizer.detach() is not None:
+            os.close(self._pipe)
+            os.close(self._lock)
+
+
+def own_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment without the settings of the user's own daemon, such as its addresses and tokens."""
+    return {name: value for name, value in environment.items() if not name.startswith(("TSCTL_", "TS_CONFIG_FILE"))}
+
+
+def remove_leftovers(directory: Path) -> None:
+    """Remove the folders of processes that were killed, once their daemons have ended."""
+    for folder in directory.glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            status = folder.lstat()
+            if status.st_uid == os.getuid() and folder.is_dir() and not folder.is_symlink() and _abandoned(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _abandoned(folder: Path) -> bool:
+    """Return whether neither the process that made a folder nor its daemon lives: each holds a lock."""
+    if not (folder / _OWNER).exists():
+        return False  # it is being made, or is kept
+    return not (_locked(folder / _OWNER) or _locked(folder / "state" / "lock"))
+
+
+def _locked(file: Path) -> bool:
+    try:
+        with file.open("rb") as opened:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:  # a daemon that ends removes its own
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _make_folder() -> Path:
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX))  # 0700
+        try:
+            paths.check_socket_path(folder / SOCKET)
+        except paths.PathError:
+            folder.rmdir()
+            folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir="/tmp"))
+    except OSError as error:
+        raise NotStarted(
+            f"cannot make a temporary folder: {error.strerror}", "name a writable folder in the variable TMPDIR"
+        ) from None
+    return folder
+
+
+def _end(owner: int, process: "subprocess.Popen[bytes]", pid_file: Path, pipe: int, lock: int, folder: Path) -> None:
+    if os.getpid() != owner:
+        return
+    pid = process.pid
+    with contextlib.suppress(OSError, ValueError):
+        pid = int(pid_file.read_text()) if _locked(pid_file) else pid  # an upgrade has changed it
+    os.close(pipe)
+    try:
+        _await_end(pid)
+    finally:
+        process.wait()
+        os.close(lock)
+        if (folder / _OWNER).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _await_end(pid: int) -> None:
+    """Wait for the daemon's end; kill it after its time, and on Ctrl-C."""
+    with contextlib.suppress(ProcessLookupError), open(os.pidfd_open(pid), "rb", 0) as daemon:
+        try:
+            select.select([daemon], [], [], GRACE + STOP_MARGIN)
+        finally:
+            signal.pidfd_send_signal(daemon.fileno(), signal.SIGKILL)
+
+
+def _forked() -> None:
+    for each in list(_ours):
+        each.forget()
+    _ours.clear()
+
+
+os.register_at_fork(after_in_child=_forked)

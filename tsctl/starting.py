@@ -1,0 +1,122 @@
+"""Start a daemon in the background, and learn whether it listens; without click, as `tsctl.serve` does it, too.
+
+this process ◀─ one JSON object ── daemon (--ready-fd)   it listens, or the reason why not
+"""
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tsctl.daemon import paths
+
+ROTATED_BYTES = 1_000_000  # size of `start.log` at which the next start rotates the file
+KEPT_FILES = 5
+START_TIMEOUT = 30.0  # seconds; usually well under one
+# -P: ignores a folder named `tsctl` in the user's working directory.
+DAEMON = (sys.executable, "-P", "-m", "tsctl.daemon")
+
+
+class NotStarted(Exception):
+    """A daemon could not start.
+
+    Attributes:
+        hint: the remedy; may be empty.
+        details: the last lines that it has printed.
+    """
+
+    def __init__(self, message: str, hint: str = "", details: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.details = details
+
+
+def started(
+    arguments: Sequence[str],
+    state_dir: Path,
+    descriptors: Sequence[int] = (),
+    environment: Mapping[str, str] | None = None,
+) -> "tuple[subprocess.Popen[bytes], dict[str, Any]]":
+    """Start the daemon; return its process, and its status document once listening.
+
+    Args:
+        descriptors: those that the daemon inherits under the same numbers.
+        environment: the daemon's; None for this process's own.
+
+    Raises:
+        NotStarted: the message is the daemon's own reason, if it has told one.
+    """
+    log = _open_log(state_dir)
+    log_start = os.fstat(log).st_size
+    reading, writing = os.pipe()
+    with open(reading, "rb") as pipe:
+        try:
+            process = subprocess.Popen(
+                [*DAEMON, "--background", f"--ready-fd={writing}", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                pass_fds=(writing, *descriptors),
+                start_new_session=True,  # Ctrl-C is not for the daemon
+            )
+        except OSError as error:
+            raise NotStarted(f"cannot start `{DAEMON[0]}`: {error.strerror}") from None
+        finally:
+            os.close(writing)
+            os.close(log)
+        if not select.select([pipe], [], [], START_TIMEOUT)[0]:
+            process.kill()
+            process.wait()
+            log_path = _log_path(state_dir)
+            message = f"the daemon did not listen within {START_TIMEOUT:g} s"
+            raise NotStarted(message, f"its log is `{log_path}`", _tail(log_path, log_start))
+        said = pipe.read()
+    if not said:
+        message = f"the daemon ended with exit code {process.wait()} before it listened"
+        raise NotStarted(message, details=_tail(_log_path(state_dir), log_start))
+    document: dict[str, Any] = json.loads(said)
+    if "error" in document:
+        process.wait()
+        raise NotStarted(document["error"], document["hint"])
+    return process, document
+
+
+def _log_path(state_dir: Path) -> Path:
+    return paths.logs_dir(state_dir) / "start.log"
+
+
+def _open_log(state_dir: Path) -> int:
+    """Open the file for output that the daemon prints outside its own log."""
+    try:
+        paths.make_private(state_dir, strict=False)
+        paths.make_private(paths.logs_dir(state_dir), strict=False)
+        _rotate(_log_path(state_dir))
+        return os.open(_log_path(state_dir), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    except paths.PathError as error:
+        raise NotStarted(str(error)) from None
+    except OSError as error:
+        raise NotStarted(f"cannot write `{error.filename}`: {error.strerror}") from None
+
+
+def _rotate(log: Path) -> None:
+    """Rename a long log, and the older ones after it: `start.log.1` is the newest of them."""
+    with contextlib.suppress(FileNotFoundError):  # there is none, or another start is renaming the files
+        if log.stat().st_size < ROTATED_BYTES:
+            return
+        for number in range(KEPT_FILES - 1, 0, -1):
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(f"{log}.{number}", f"{log}.{number + 1}")
+        os.replace(log, f"{log}.1")
+
+
+def _tail(path: Path, start: int, lines: int = 20) -> str:
+    with contextlib.suppress(OSError):
+        written = path.read_bytes()[start:].decode(errors="replace")
+        return "\n".join(written.splitlines()[-lines:])
+    return ""
