@@ -1,8 +1,9 @@
 """`python -m tests.lab leave-out NAME [--sources] [ARGUMENT OF PYTEST …]`: delete an extension, and see the rest pass.
 
 A copy of the tree loses the extension's folders, what others' tests tell of both (`with_NAME.txt`), and its words in
-daemon/server/extensions.py; its generated pages are written anew, and links to its guide become text. Then lint, types,
-and the tests of `make test` run there, on compiled modules, or with --sources as `pytest` runs them here.
+daemon/server/extensions.py; its generated pages are written anew, links to its guide become text, and its verbs words.
+Then lint, types, and the tests of `make test` run there, on compiled modules, or with --sources as `pytest` runs them
+here.
 """
 
 import argparse
@@ -12,6 +13,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 from tests.compiled import listed
@@ -38,8 +41,17 @@ def without(text: str, name: str) -> str:
     return re.sub(rf"^    {found[1]}\(\),.*\n", "", text.replace(found[0], ""), flags=re.MULTILINE)
 
 
-def unlinked(text: str, name: str) -> str:
-    """Return a page whose links to an extension's guide, and paths of its folders, are text."""
+def verbs_of(name: str) -> Sequence[str]:
+    """Return the verbs that an extension adds to the command line."""
+    if not (ROOT / "tsctl/extensions" / name).exists():
+        return ()
+    return tuple(import_module(f"tsctl.extensions.{name}").COMMAND_LINE.verbs)
+
+
+def unlinked(text: str, name: str, verbs: Sequence[str] = ()) -> str:
+    """Return a page whose links to an extension's guide, paths of its folders, and commands with its verbs are text."""
+    if verbs:
+        text = re.sub(rf"(^|`)tsctl ({'|'.join(verbs)})\b", r"\1\2", text, flags=re.MULTILINE)
     for place in places_of(name):
         text = re.sub(rf"`({place}(?:/[^`\s]*)?)`", r"\1", text)
     return re.sub(rf"\[([^\]]+)\]\((?:[^)\s]*/)?{name}\.md(?:#[^)\s]*)?\)", r"\1", text)
@@ -47,7 +59,7 @@ def unlinked(text: str, name: str) -> str:
 
 def leave_out(name: str, tree: Path) -> None:
     """Copy all that git would have, without an extension."""
-    gone = places_of(name)
+    gone, verbs = places_of(name), verbs_of(name)
     for each in listed():
         if each.endswith(f"/with_{name}.txt"):
             continue
@@ -55,7 +67,7 @@ def leave_out(name: str, tree: Path) -> None:
             (tree / each).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / each, tree / each, follow_symlinks=False)
             if each.endswith(".md"):
-                (tree / each).write_text(unlinked((ROOT / each).read_text(), name))
+                (tree / each).write_text(unlinked((ROOT / each).read_text(), name, verbs))
     (tree / LIST).write_text(without((ROOT / LIST).read_text(), name))
 
 

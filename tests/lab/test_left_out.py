@@ -2,8 +2,9 @@
 
 import pytest
 
-from tests.lab.left_out import LIST, unlinked, without
+from tests.lab.left_out import LIST, unlinked, verbs_of, without
 from tests.places import ROOT
+from tsctl.extension import extensions, names
 
 
 def test_links_to_its_guide_and_paths_of_its_folders_become_text() -> None:
@@ -15,6 +16,18 @@ def test_links_to_its_guide_and_paths_of_its_folders_become_text() -> None:
     assert unlinked(page, "cache") == (
         "See the cache, docs/guides/cache.md, tests/extensions/cache/test_served.py, `tests/extensions/cached.py` and"
         " [keys](guides/keys.md)."
+    )
+
+
+def test_its_verbs_are_no_commands() -> None:
+    page = "`tsctl optimize net`, `tsctl optimizer`\ntsctl optimize net --apply\nand tsctl optimize"
+
+    assert {verb for name in names() for verb in verbs_of(name)} == {
+        verb for each in extensions() for verb in each.verbs
+    }
+    assert verbs_of("nothing") == ()
+    assert unlinked(page, "optimizing", ["optimize"]) == (
+        "`optimize net`, `tsctl optimizer`\noptimize net --apply\nand tsctl optimize"
     )
 
 
