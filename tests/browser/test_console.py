@@ -59,7 +59,7 @@ def test_a_model_shows_its_requests_batches_workers_and_events(page: Any, consol
         console.served.ask("/predictions/labels", b"hello", **{"Content-Type": "text/plain"})
 
     page.locator(".bars").first.wait_for()
-    page.locator(".bars").get_by_text("1 of 8").wait_for()
+    page.locator(".bars").get_by_text("1 of 32").wait_for()
     assert page.get_by_text("registered from").is_visible()
     assert page.locator("canvas").count() == 2
     assert page.get_by_text("Status 200").is_visible()

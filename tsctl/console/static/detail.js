@@ -116,6 +116,18 @@ export function detail(main, [name, version]) {
     if (notice.textContent !== now) fill(notice, now && h("div", { class: "notice" }, h("pre", {}, now)));
   }
 
+  // As `tsctl describe` has them: a bar for each size up to 8, then 9-16, 17-32 and so on.
+  function sizeBars(counted) {
+    const ranges = new Map();
+    for (const [size, count] of Object.entries(counted).map(([size, count]) => [Number(size), count]).sort((a, b) => a[0] - b[0])) {
+      const high = size > 8 ? 2 ** Math.ceil(Math.log2(size)) : size;
+      ranges.set(high, [...(ranges.get(high) ?? []), [size, count]]);
+    }
+    return [...ranges].map(([high, found]) => [
+      found.length > 1 ? `${high / 2 + 1}-${high}` : `${found[0][0]}`, found.reduce((sum, [, count]) => sum + count, 0),
+    ]);
+  }
+
   function counts(batching) {
     const total = Object.values(batching.reasons).reduce((sum, count) => sum + count, 0);
     if (!total) {
@@ -125,8 +137,7 @@ export function detail(main, [name, version]) {
     }
     const share = (count) => `${count.toLocaleString("en")} · ${count < total / 100 ? "<1" : Math.round((100 * count) / total)} %`;
     fill(reasons, bars(Object.entries(batching.reasons).sort((a, b) => b[1] - a[1]).map(([reason, count]) => [batching.meanings[reason] ?? reason, count, share(count)])));
-    fill(sizes, bars(Object.entries(batching.sizes).map(([size, count]) => [Number(size), count]).sort((a, b) => a[0] - b[0])
-      .map(([size, count]) => [`${size} of ${batching.batchSize}`, count, share(count)])));
+    fill(sizes, bars(sizeBars(batching.sizes).map(([size, count]) => [`${size} of ${batching.batchSize}`, count, share(count)])));
   }
 
   function answersOf(live) {
