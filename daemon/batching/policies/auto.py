@@ -14,13 +14,15 @@ Where larger batches are no faster, or slower a request, smaller ones are made (
 waits for the daemon and the clients instead, these may be served in two halves (traffic/halves.py).
 """
 
+import math
+from collections.abc import Iterator
 from typing import Final
 
 from tsctl.daemon.batching.policies.collector import Facts, Send, Wait, latest
 from tsctl.daemon.batching.traffic.best_size import BestSize
 from tsctl.daemon.batching.traffic.callers import Survival
 from tsctl.daemon.batching.traffic.halves import Halves
-from tsctl.daemon.batching.traffic.times import Together
+from tsctl.daemon.batching.traffic.times import MOST, Together
 from tsctl.daemon.batching.traffic.traffic import Traffic
 
 LEAST_GAIN: Final = 0.002  # seconds; timers step by a millisecond, so less cannot be won by waiting
@@ -28,6 +30,7 @@ LEAST_HOLD: Final = 0.001  # seconds, a step of a timer; a hold that pays only f
 # Factor on the gain of bursts: the gaps between bursts are in the histogram, too, so it underestimates within a burst.
 # Three calls in 5 ms, every 300 ms, simulated: mean 11.6 ms at 1.0, 11.5 at 1.1, 11.4 at 1.2, 12.5 at 1.4.
 OPTIMISM: Final = 1.1
+SURELY: Final = 6.0  # standard deviations
 
 
 class Auto:
@@ -107,7 +110,7 @@ class Auto:
         missing = self._missing()
         if now < self._return_due and missing:
             return Wait(min(due, self._return_due))  # each client that returns increases the gain
-        hold = self._returning(missing, self._share - waiting, now)
+        hold = self._returning(missing, min(self._share, self._best.size) - waiting, now)
         if hold:
             self._return_due = now + hold
         else:
@@ -181,7 +184,7 @@ class Auto:
 
     def _returning(self, missing: int, room: int, now: float) -> float:
         """Return the seconds to hold for the first of the missing clients for whom there is room; 0.0 for none."""
-        if missing <= 0:
+        if missing <= 0 or room <= 0:
             return 0.0
         traffic = self._traffic
         gain, silent = traffic.times.per_batch, now - traffic.last_return
@@ -205,7 +208,7 @@ def _best(law: Survival, elapsed: float, count: int, gain: float, clients: int =
         return 0.0
     best, best_value, waited, come, at = 0.0, 0.0, 0.0, 0.0, elapsed
     for edge, above in law.later(elapsed + LEAST_HOLD):
-        chance = at_least(count, clients, 1.0 - above / left)
+        chance = at_least(count, clients, min(1.0, max(0.0, 1.0 - above / left)))
         waited += (edge - at) * (1.0 - (come + chance) / 2)
         value = gain * chance - waited
         if value > best_value:
@@ -217,16 +220,23 @@ def _best(law: Survival, elapsed: float, count: int, gain: float, clients: int =
 
 
 def at_least(count: int, clients: int, come: float) -> float:
-    """Return the probability that so many of the clients have come, of whom each has with a probability of its own."""
+    """Return the probability that so many of the clients have come, each with the probability `come`."""
     if count >= clients:
         return come**clients
-    if come >= 1.0:
-        return 1.0
-    term = fewer = (1.0 - come) ** clients
-    for number in range(1, count):
+    more, spread = clients * come - count, math.sqrt(clients * come * (1.0 - come))
+    if abs(more) > SURELY * spread + 1.0:
+        return 1.0 if more > 0.0 else 0.0
+    if come > 0.5:  # of the two tails the one whose first term is not too small for a float
+        return _at_most(clients - count, clients, 1.0 - come)
+    return 1.0 - _at_most(count - 1, clients, come)
+
+
+def _at_most(count: int, clients: int, come: float) -> float:
+    term = total = (1.0 - come) ** clients
+    for number in range(1, count + 1):
         term *= come / (1.0 - come) * (clients - number + 1) / number
-        fewer += term
-    return 1.0 - fewer
+        total += term
+    return min(1.0, total)
 
 
 WORTH_IT = 1.02  # times as fast: for less no further worker is used
@@ -237,7 +247,8 @@ def best_parts(together: Together, jobs: int, workers: int, batch_size: int, tur
 
     k simultaneous batches take the time learned for k busy workers (traffic/times.py): where workers share cores,
     splitting saves nothing, and where each has its own, splitting saves all but the fixed cost. While clients are
-    between an answer and their next request, smaller batches of the others keep the workers busy.
+    between an answer and their next request, smaller batches of the others keep the workers busy: the clients are split
+    into more shares than there are workers. How many more makes little difference, so a few numbers are compared.
 
     Jobs over `batch_size` wait for the next round.
 
@@ -245,25 +256,40 @@ def best_parts(together: Together, jobs: int, workers: int, batch_size: int, tur
         jobs: at least 1.
         workers: present, busy or not; at least 1.
     """
-    best, most = (1, min(jobs, batch_size)), 0.0
-    back = 1.0 / turnarounds.rate if turnarounds.rate else 0.0
-    if back > together.hoped(1, min(jobs, batch_size)):
+    best, share, most = 1, min(jobs, batch_size), 0.0
+    back = turnarounds.typical
+    if back > together.expected(1, share):
         back = 0.0  # who takes longer than a batch is on no round with the others
-    for parts in range(1, min(workers, jobs) + 1):
-        even = -(-jobs // parts)
-        for over in sorted({parts, parts + 1, 3 * parts // 2, 2 * parts}):
-            size = min(jobs / over, batch_size)
+    for parts in _numbers(min(workers, jobs)):
+        for shares in (parts, parts + 1, 3 * parts // 2, 2 * parts) if back else (parts,):
+            if shares > jobs:
+                break
+            whole = min(batch_size, -(-jobs // shares))
+            size = min(jobs / parts, batch_size) if shares == parts else whole
             seconds = together.hoped(parts, size)
             if not seconds:
                 continue
             rate = parts * size / seconds
             if back:
-                cycle = seconds + back
-                company = min(size * cycle / (2 * jobs), turnarounds.latest(size) - back)
-                rate = min(rate, jobs / (cycle + company))
+                rate = min(rate, jobs / (seconds + back))
+                if rate > most * WORTH_IT:
+                    cycle = seconds + back
+                    company = min(size * cycle / (2 * jobs), max(0.0, turnarounds.latest(size) - back))
+                    rate = min(rate, jobs / (cycle + company))
             if rate > most * WORTH_IT:
-                best, most = (parts, min(batch_size, even if over == parts else -(-jobs // over))), rate
-    return best
+                best, share, most = parts, whole, rate
+    return best, share
+
+
+def _numbers(most: int) -> Iterator[int]:
+    """Yield the numbers of workers that are compared: all that can be told apart, then half as many again each time."""
+    yield from range(1, min(most, MOST) + 1)
+    number = MOST * 3 // 2
+    while number < most:
+        yield number
+        number = number * 3 // 2
+    if most > MOST:
+        yield most
 
 
 def parts_now(together: Together, jobs: int, idle: int, busy: int, rate: float) -> int:

@@ -76,6 +76,18 @@ class Survival:
             above -= count
             yield edge, above
 
+    @property
+    def typical(self) -> float:
+        """The mean in seconds of all values but pauses, of over `WHILE` times the median; 0.0 without values."""
+        seconds, total, low, longest = 0.0, 0.0, 0.0, WHILE * self.median
+        for edge, count in zip(EDGES, self._counts, strict=True):
+            if low >= longest:
+                break
+            seconds += count * (low + edge) / 2
+            total += count
+            low = edge
+        return seconds / total if total else 0.0
+
     def latest(self, count: float) -> float:
         """Return the expected longest of so many times, in seconds; 0.0 without values."""
         if not self._total:

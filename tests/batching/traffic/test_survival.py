@@ -90,6 +90,13 @@ def test_the_longest_of_several_times_is_that_of_their_law() -> None:
     assert survival.latest(8) == pytest.approx(0.00272, rel=0.1)
 
 
+def test_a_typical_value_is_the_mean_without_the_pauses() -> None:
+    survival = of(*[0.004] * 50, *[0.002] * 50, 5.0)
+
+    assert Survival().typical == 0.0
+    assert survival.typical == pytest.approx(0.003, rel=0.2)
+
+
 def test_a_million_values_keep_their_proportions() -> None:
     law = Survival()
     for _ in range(20_000):  # the growing weight passes its limit several times
