@@ -101,7 +101,7 @@ class Kernel:
     receiving: "ReceiveBudget"  # for bodies that arrive
     sending: "Callable[[], SendBudget]"  # makes a budget for answers that their clients have not taken
     take: "Take | None"  # returns a place in the arena; None for no arena
-    requests: "AnsweredRequests"  # noted here: those that come by no HTTP, too; others may note them as well
+    requests: "AnsweredRequests"  # notes each answered request, of any protocol; a service adds a call to `others`
     logs: "ModelLogs"  # of the output of workers
     predictions: "Mapping[str, Route]"  # the core's routes of predictions, by the first segment of a path
     management: "Callable[[], Mapping[str, Route]]"  # the routes of managers, those of all extensions, too

@@ -18,13 +18,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tsctl.daemon import paths
-from tsctl.starting import NotStarted, started
+from tsctl.starting import NotAnswered, NotStarted, started
 
+TIMEOUT = 60.0  # seconds to start: the user's program may keep all processors busy meanwhile
 GRACE = 5.0  # seconds that running requests have at the end
 STOP_MARGIN = 10.0  # seconds beyond, after which the daemon is killed
 PREFIX = "tsctl-private-"
 SOCKET = "control.sock"  # in the folder
 _OWNER = "owner"  # locked by the process whose daemon it is
+_SHORT = Path("/tmp")  # where the folder is if the usual place is too deep for a socket
 
 _ours: weakref.WeakSet["PrivateDaemon"] = weakref.WeakSet()
 
@@ -43,33 +45,35 @@ class PrivateDaemon:
         status: the daemon's status document, as it began to listen.
 
     Raises:
-        NotStarted: the daemon does not start; nothing is left of it.
+        NotStarted: the daemon does not start; nothing is left of it, but for the log where the hint names that.
     """
 
     def __init__(
         self, arguments: Sequence[str], socket: Path | None = None, environment: Mapping[str, str] | None = None
     ) -> None:
-        remove_leftovers(Path(tempfile.gettempdir()))
-        self.folder = _make_folder()
+        self.folder = _make_folder(for_socket=socket is None)
         self.socket = socket or self.folder / SOCKET
         self.state_dir = self.folder / "state"
-        self._lock = os.open(self.folder / _OWNER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        unlocked = self.folder / f"{_OWNER}.new"  # not yet `owner`: without its lock the folder looks abandoned
+        self._lock = os.open(unlocked, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
+        unlocked.rename(self.folder / _OWNER)
         reading, self._pipe = os.pipe()
         ours = (
             f"--socket={self.socket}", f"--state-dir={self.state_dir}", f"--grace={GRACE:g}", f"--parent-fd={reading}"
         )  # fmt: skip
         try:
-            process, self.status = started([*ours, *arguments], self.state_dir, (reading,), environment)
-        except BaseException:
+            process, self.status = started([*ours, *arguments], self.state_dir, (reading,), environment, TIMEOUT)
+        except BaseException as error:
+            if isinstance(error, NotAnswered):
+                self._keep()
             os.close(self._pipe)
-            os.close(self._lock)
-            shutil.rmtree(self.folder, ignore_errors=True)
+            _leave(self._lock, self.folder)
             raise
         finally:
             os.close(reading)
         self._finalizer = weakref.finalize(
-            self, _end, os.getpid(), process, paths.pid_file(self.socket), self._pipe, self._lock, self.folder
+            self, _end, os.getpid(), process, self.state_dir / "lock", self._pipe, self._lock, self.folder
         )
         _ours.add(self)
 
@@ -80,8 +84,11 @@ class PrivateDaemon:
             keep: leave the folder, with the logs.
         """
         if keep:
-            (self.folder / _OWNER).unlink(missing_ok=True)
+            self._keep()
         self._finalizer()
+
+    def _keep(self) -> None:
+        (self.folder / _OWNER).unlink(missing_ok=True)
 
     def forget(self) -> None:
         """Leave the daemon to the process that started it: this one is a fork of that."""
@@ -122,44 +129,62 @@ def _locked(file: Path) -> bool:
     return False
 
 
-def _make_folder() -> Path:
+def _make_folder(*, for_socket: bool) -> Path:
+    """Make the folder, and remove those that killed processes have left.
+
+    Args:
+        for_socket: the path must be short enough for one.
+    """
+    hint = "name a writable folder in the variable TMPDIR"
     try:
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX))  # 0700
+        usual = Path(tempfile.gettempdir())
+        for directory in {usual, _SHORT}:
+            remove_leftovers(directory)
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=usual))  # 0700
         try:
-            paths.check_socket_path(folder / SOCKET)
+            if for_socket:
+                paths.check_socket_path(folder / SOCKET)
         except paths.PathError:
             folder.rmdir()
-            folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir="/tmp"))
+            hint = f"name a folder with a shorter path than `{usual}` in the variable TMPDIR"
+            folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=_SHORT))
     except OSError as error:
-        raise NotStarted(
-            f"cannot make a temporary folder: {error.strerror}", "name a writable folder in the variable TMPDIR"
-        ) from None
+        raise NotStarted(f"cannot make a temporary folder: {error.strerror}", hint) from None
     return folder
 
 
-def _end(owner: int, process: "subprocess.Popen[bytes]", pid_file: Path, pipe: int, lock: int, folder: Path) -> None:
+def _end(owner: int, process: "subprocess.Popen[bytes]", daemon_lock: Path, pipe: int, lock: int, folder: Path) -> None:
     if os.getpid() != owner:
         return
     pid = process.pid
     with contextlib.suppress(OSError, ValueError):
-        pid = int(pid_file.read_text()) if _locked(pid_file) else pid  # an upgrade has changed it
+        # An upgrade has changed it. The pid file beside the socket may be another daemon's, if ours has ended.
+        pid = int(daemon_lock.read_text()) if _locked(daemon_lock) else pid
     os.close(pipe)
     try:
-        _await_end(pid)
-    finally:
+        if pid != process.pid:
+            _await_end(pid)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE + STOP_MARGIN)
+    finally:  # on Ctrl-C, too
+        process.kill()
         process.wait()
-        os.close(lock)
-        if (folder / _OWNER).exists():
-            shutil.rmtree(folder, ignore_errors=True)
+        _leave(lock, folder)
 
 
 def _await_end(pid: int) -> None:
-    """Wait for the daemon's end; kill it after its time, and on Ctrl-C."""
+    """Wait for the end of a daemon that is no child of ours; kill it after its time, and on Ctrl-C."""
     with contextlib.suppress(ProcessLookupError), open(os.pidfd_open(pid), "rb", 0) as daemon:
         try:
             select.select([daemon], [], [], GRACE + STOP_MARGIN)
         finally:
             signal.pidfd_send_signal(daemon.fileno(), signal.SIGKILL)
+
+
+def _leave(lock: int, folder: Path) -> None:
+    os.close(lock)
+    if (folder / _OWNER).exists():
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _forked() -> None:

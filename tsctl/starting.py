@@ -23,7 +23,7 @@ DAEMON = (sys.executable, "-P", "-m", "tsctl.daemon")
 
 
 class NotStarted(Exception):
-    """A daemon could not start.
+    """A daemon could not start; nothing of it runs.
 
     Attributes:
         hint: the remedy; may be empty.
@@ -36,19 +36,26 @@ class NotStarted(Exception):
         self.details = details
 
 
+class NotAnswered(NotStarted):
+    """A daemon did not listen in its time; the hint names its log."""
+
+
 def started(
     arguments: Sequence[str],
     state_dir: Path,
     descriptors: Sequence[int] = (),
     environment: Mapping[str, str] | None = None,
+    timeout: float = START_TIMEOUT,
 ) -> "tuple[subprocess.Popen[bytes], dict[str, Any]]":
     """Start the daemon; return its process, and its status document once listening.
 
     Args:
         descriptors: those that the daemon inherits under the same numbers.
         environment: the daemon's; None for this process's own.
+        timeout: seconds, after which it is killed. An exception meanwhile, such as by Ctrl-C, kills it, too.
 
     Raises:
+        NotAnswered: the timeout has passed.
         NotStarted: the message is the daemon's own reason, if it has told one.
     """
     log = _open_log(state_dir)
@@ -70,13 +77,16 @@ def started(
         finally:
             os.close(writing)
             os.close(log)
-        if not select.select([pipe], [], [], START_TIMEOUT)[0]:
+        try:
+            if not select.select([pipe], [], [], timeout)[0]:
+                log_path = _log_path(state_dir)
+                message = f"the daemon did not listen within {timeout:g} s"
+                raise NotAnswered(message, f"its log is `{log_path}`", _tail(log_path, log_start))
+            said = pipe.read()
+        except BaseException:
             process.kill()
             process.wait()
-            log_path = _log_path(state_dir)
-            message = f"the daemon did not listen within {START_TIMEOUT:g} s"
-            raise NotStarted(message, f"its log is `{log_path}`", _tail(log_path, log_start))
-        said = pipe.read()
+            raise
     if not said:
         message = f"the daemon ended with exit code {process.wait()} before it listened"
         raise NotStarted(message, details=_tail(_log_path(state_dir), log_start))

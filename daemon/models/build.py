@@ -28,7 +28,7 @@ from tsctl.daemon.models.archives.opening import Progress
 from tsctl.daemon.models.archives.requirements import Environments
 from tsctl.daemon.models.archives.unpack import ArchiveMark
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
-from tsctl.daemon.models.registering.spec import has_setting, with_default_batch_size
+from tsctl.daemon.models.registering.spec import has_setting
 from tsctl.daemon.models.request import Registration, Source
 from tsctl.daemon.models.request_path import Resources
 from tsctl.daemon.models.request_watcher import ParameterHeader
@@ -154,7 +154,6 @@ class ModelFactory:
             request.url, directory, unpacked, manifest, document, mark=mark, listed=listed,
             python=None if manifest.requirements_file is None else self._environments.python(directory, manifest),
         )  # fmt: skip
-        settings = with_default_batch_size(settings, manifest.handler, declared)
         return self._attach(
             ModelVersion(
                 source,

@@ -76,8 +76,10 @@ class Fields:
         """Return the metrics as they are now, with those that are shown only to clients that ask for these names."""
         for service in self._services:
             if all(row.asked and row.name not in asked for row in service.metrics):
-                continue
+                continue  # without the work of its samples
             for row, samples in zip(service.metrics, service.samples(), strict=False):  # none of one that has none
+                if row.asked and row.name not in asked:
+                    continue
                 values = [(dict(zip(row.labels, labels, strict=True)), value) for labels, value in samples]
                 yield family(row.name, row.kind, row.help, values)
 

@@ -58,7 +58,8 @@ def _all() -> Iterator[Metric]:
         yield family(name, kind, text, [(of | {"worker": ""}, 0)])
     yield family(*gauges.GPU_MEMORY, [(of | {"worker": "", "gpu": ""}, 0)])
     for row in (row for extension in EXTENSIONS for row in extension.metrics):
-        yield family(row.name, row.kind, row.help, [(dict.fromkeys(row.labels, ""), 0)])
+        told = f"{row.help} Only where `?name[]=` names it." if row.asked else row.help
+        yield family(row.name, row.kind, told, [(dict.fromkeys(row.labels, ""), 0)])
 
 
 def _labels(family: Metric) -> list[str]:

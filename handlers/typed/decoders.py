@@ -17,6 +17,10 @@ Decode = Callable[[Part], Any]
 _MOST_REASONS = 5
 
 
+class _NotJson(UnreadablePayload):
+    """A body is no JSON: it has no members either, and is not parsed again to look for one."""
+
+
 def decoder_of(argument: Argument, pixels: Pixels) -> Decode:
     """Return the decoder of a parameter; it raises UnreadablePayload with the parameter's name and the reason.
 
@@ -125,7 +129,7 @@ def _json(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
         except msgspec.ValidationError as error:
             raise UnreadablePayload(message_of(error)) from None
         except (ValueError, RecursionError) as error:
-            raise UnreadablePayload(f"not JSON: {message_of(error)}") from None
+            raise _NotJson(f"not JSON: {message_of(error)}") from None
 
     return _or_member(decode, name, _fields(kind))
 
@@ -144,6 +148,8 @@ def _or_member(decode: Decode, name: str, fields: Mapping[str, bool] | None) -> 
             return decode(inside)
         try:
             return decode(part)
+        except _NotJson:
+            raise
         except UnreadablePayload:
             inside = None if never else member_of(part, name)
             if inside is None:

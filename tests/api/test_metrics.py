@@ -6,8 +6,10 @@ from pathlib import Path
 from tests.api.house import House
 from tests.metrics.reading import values
 from tsctl.daemon.core.machine.cards import Card
+from tsctl.daemon.extension import MetricRow, Samples, Service
 from tsctl.daemon.metrics.version import OTHER, REASONS
 from tsctl.daemon.server.extensions import EXTENSIONS
+from tsctl.daemon.server.routes import Fields
 from tsctl.daemon.workers.engine import ENDS
 from tsctl.handlers.wire import Measurement
 
@@ -93,3 +95,16 @@ async def test_gpus_are_shown_where_there_are_some(tmp_path: Path) -> None:
         "GPUMemoryUsed{DeviceId=0,Level=Host}": 1024,
         "tsctl_gpu_memory_total_bytes{gpu=0,name=H100,uuid=GPU-a}": 2**32,
     }
+
+
+def test_each_metric_that_must_be_asked_for_is_shown_where_its_own_name_is() -> None:
+    class Mixed(Service):
+        metrics = tuple(MetricRow(name, "gauge", "", (), asked=name != "open") for name in ("open", "one", "other"))
+
+        def samples(self) -> Samples:
+            return [[((), 1.0)]] * 3
+
+    fields = Fields([Mixed()])
+
+    shown = [[each.name for each in fields.families(asked)] for asked in ((), ("one",))]
+    assert shown == [["open"], ["open", "one"]]

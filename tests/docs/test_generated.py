@@ -15,6 +15,7 @@ from tsctl.daemon.api.management.openapi import describe_management
 from tsctl.daemon.core import errors
 from tsctl.daemon.events.events import KINDS
 from tsctl.daemon.metrics import families
+from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.tables import SETTINGS
 from tsctl.terminal.examples import all_examples
 
@@ -64,6 +65,13 @@ def test_every_family_of_metrics_is_listed() -> None:
     page = PAGES["reference/metrics.md"]()
     assert len(named) > 15
     assert [name for name in named if f"| `{name}` |" not in page] == []
+
+
+def test_metrics_that_must_be_asked_for_are_marked() -> None:
+    page = PAGES["reference/metrics.md"]()
+    marked = re.findall(r"^\| `(\w+)` \|.*Only where `\?name\[\]=` names it\. \|$", page, re.MULTILINE)
+
+    assert marked == [row.name for each in EXTENSIONS for row in each.metrics if row.asked]
 
 
 def test_every_kind_of_events_is_listed_with_its_level() -> None:

@@ -4,6 +4,8 @@ import pytest
 
 from tests.kit.daemon import StubDaemon
 from tsctl.daemon.core.errors import NoReadyWorker
+from tsctl.daemon.models.persistence.restore import Restoring
+from tsctl.daemon.models.persistence.startup import Startup
 from tsctl.daemon.models.registrar import no_progress
 
 
@@ -32,3 +34,21 @@ async def test_a_version_that_was_unloaded_stays_so_over_a_restart_until_it_is_l
 
     assert (model.word, model.pool.ready) == ("ready", 1)
     assert not restarted.remembered["m/1.0"].request.held
+
+
+async def test_a_start_that_a_bug_breaks_off_leaves_no_model_expected(
+    bench: StubDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    new = StubDaemon(bench.root, models=",".join(bench.mar(name) for name in "abc"))
+    startup = Startup(new.config, new.registry, new.registrar)
+    startup.restore()
+    assert new.registry.expected == ["a", "b", "c"]
+    monkeypatch.setattr(Restoring, "load", broken)
+
+    with pytest.raises(RuntimeError, match="a bug"):
+        await startup.load()
+
+    assert new.registry.expected == []

@@ -1,16 +1,23 @@
 """The folders and the environment of private daemons; their processes are in tests/e2e/test_serving_from_python.py."""
 
+import contextlib
 import fcntl
 import os
+import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tsctl import private_daemon, starting
 from tsctl.private_daemon import PREFIX, PrivateDaemon, own_environment, remove_leftovers
 from tsctl.starting import NotStarted
+
+SLEEPER = (sys.executable, "-c", "import signal; signal.pause()")
 
 
 def folder_of(root: Path, name: str = "a") -> Path:
@@ -75,17 +82,33 @@ def test_the_users_own_daemon_has_no_say() -> None:
     assert own_environment(environment) == {"PATH": "d", "TS_OTHER": "e"}
 
 
-def test_a_folder_for_which_the_temporary_one_is_too_deep_is_in_tmp(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    deep = tmp_path / ("x" * 100)
-    deep.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+@pytest.fixture
+def deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for temporary files whose path is too long for a socket in it."""
+    folder = tmp_path / ("x" * 100)
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(private_daemon, "_SHORT", tmp_path / "short")
+    return folder
 
-    folder = private_daemon._make_folder()
 
-    assert (folder.parent, list(deep.iterdir())) == (Path("/tmp"), [])
-    folder.rmdir()
+def test_a_folder_for_which_the_temporary_one_is_too_deep_is_in_tmp(deep: Path, tmp_path: Path) -> None:
+    killed = folder_of(tmp_path / "short")
+
+    folder = private_daemon._make_folder(for_socket=True)
+
+    assert (folder.parent, list(deep.iterdir())) == (tmp_path / "short", [])
+    assert not killed.exists()
+
+
+def test_a_folder_without_a_socket_may_be_deep(deep: Path) -> None:
+    assert private_daemon._make_folder(for_socket=False).parent == deep
+
+
+def test_a_place_that_is_too_deep_is_told_as_such(deep: Path) -> None:
+    with pytest.raises(NotStarted) as raised:
+        private_daemon._make_folder(for_socket=True)
+    assert f"a shorter path than `{deep}`" in raised.value.hint
 
 
 def test_a_folder_that_cannot_be_made_is_named_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,3 +126,101 @@ def test_a_daemon_that_does_not_start_leaves_nothing(tmp_path: Path, monkeypatch
     with pytest.raises(NotStarted, match="ended with exit code 3 before it listened") as raised:
         PrivateDaemon(())
     assert (raised.value.details, list(tmp_path.iterdir())) == ("no luck", [])
+
+
+def test_ctrl_c_before_the_daemon_listens_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[subprocess.Popen[bytes]] = []
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    class Recorded(subprocess.Popen[bytes]):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            made.append(self)
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(starting, "DAEMON", SLEEPER)
+    monkeypatch.setattr(starting, "subprocess", SimpleNamespace(Popen=Recorded, DEVNULL=subprocess.DEVNULL))
+    monkeypatch.setattr(starting, "select", SimpleNamespace(select=interrupted))
+
+    with pytest.raises(KeyboardInterrupt):
+        PrivateDaemon(())
+    assert ([each.returncode for each in made], list(tmp_path.iterdir())) == ([-9], [])
+
+
+def test_a_daemon_that_does_not_listen_in_its_time_leaves_the_log_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(starting, "DAEMON", SLEEPER)
+    monkeypatch.setattr(private_daemon, "TIMEOUT", 0.0)
+
+    with pytest.raises(NotStarted, match="did not listen within 0 s") as raised:
+        PrivateDaemon(())
+    remove_leftovers(tmp_path)
+
+    assert Path(raised.value.hint.split("`")[1]).is_file()
+
+
+def test_another_start_leaves_a_folder_that_is_being_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = fcntl.flock
+
+    def late(file: Any, operation: int) -> None:
+        if operation == fcntl.LOCK_EX:  # of the owner; others look at locks without waiting
+            remove_leftovers(tmp_path)
+        lock(file, operation)
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(fcntl, "flock", late)
+    daemon = started_by(monkeypatch, subprocess.Popen(SLEEPER))
+
+    assert daemon.folder.exists()
+    daemon.stop()
+
+
+@contextlib.contextmanager
+def locked_by(pid: int, *files: Path) -> Iterator[None]:
+    """Lock files as a daemon with this pid does."""
+    with contextlib.ExitStack() as locks:
+        for file in files:
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(f"{pid}\n")
+            fcntl.flock(locks.enter_context(file.open()), fcntl.LOCK_EX)
+        yield
+
+
+def started_by(
+    monkeypatch: pytest.MonkeyPatch, process: "subprocess.Popen[bytes]", socket: Path | None = None
+) -> PrivateDaemon:
+    """Return one whose daemon is this process, and is killed at once where it does not end by itself."""
+    monkeypatch.setattr(private_daemon, "started", lambda *_: (process, {}))
+    for patience in ("GRACE", "STOP_MARGIN"):
+        monkeypatch.setattr(private_daemon, patience, 0.0)
+    return PrivateDaemon((), socket)
+
+
+def test_another_daemon_at_the_same_socket_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ended = subprocess.Popen((sys.executable, "-c", ""))
+    daemon = started_by(monkeypatch, ended, tmp_path / "control.sock")
+
+    with subprocess.Popen(SLEEPER) as other:
+        with locked_by(other.pid, tmp_path / "control.pid"):
+            daemon.stop()
+
+        assert (ended.returncode is not None, other.poll()) == (True, None)
+        other.kill()
+
+
+def test_after_an_upgrade_both_daemons_are_killed_if_they_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    old = subprocess.Popen(SLEEPER)
+    daemon = started_by(monkeypatch, old)
+
+    files = daemon.state_dir / "lock", daemon.folder / "control.pid"
+    with subprocess.Popen(SLEEPER) as successor, locked_by(successor.pid, *files):
+        daemon.stop()
+        successor.wait()
+
+    assert (old.returncode, successor.returncode) == (-9, -9)

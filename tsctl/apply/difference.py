@@ -1,7 +1,7 @@
 """The steps of a plan as lines for people, and as JSON."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 from tsctl.apply.plan import PlannedStep, StepKind
 from tsctl.apply.state import VersionSpec
@@ -55,7 +55,10 @@ def texts_of(step: PlannedStep) -> StepTexts:
                 f"`{model}` has no route: version {version} answers",
             )
             return StepTexts("~", model, version, "route", details, done)
-    return StepTexts("-", model, version, "unregister", before.url, f"Unregistered {of}")
+        case StepKind.UNREGISTER:
+            return StepTexts("-", model, version, "unregister", before.url, f"Unregistered {of}")
+        case _:
+            assert_never(step.kind)
 
 
 def show(steps: Sequence[PlannedStep]) -> None:

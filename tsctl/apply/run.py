@@ -8,7 +8,7 @@ import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 from tsctl.apply.difference import documents, show, texts_of
 from tsctl.apply.plan import PlannedStep, StepKind, only, plan
@@ -60,14 +60,14 @@ class ChangingDaemon(NamedTuple):
             CliError: as `execute`.
             Interrupted: as `execute`.
         """
-        from tsctl import render
-
         if as_json:
             document = {"applied": not dry_run, "changes": documents(steps)}
             if not dry_run:
                 execute(self, steps, start, lambda line: None)
             echo(json.dumps(document, indent=2))
             return
+        from tsctl import render
+
         if note:
             render.note(note)
         if steps:
@@ -142,6 +142,8 @@ def _execute(client: DaemonClient, step: PlannedStep) -> None:
             client.json("DELETE", f"/models/{model_path(step.model)}/route")
         case StepKind.UNREGISTER:
             client.json("DELETE", named)
+        case _:
+            assert_never(step.kind)
 
 
 def _route_parameters(route: Mapping[str, Any]) -> dict[str, str]:

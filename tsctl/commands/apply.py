@@ -60,5 +60,6 @@ def command(socket: Path | None, file: Path, dry_run: bool, keep_others: bool, a
             )
     now = only(state.models, wanted) if keep_others else state.models
     steps = plan(now, wanted)
-    same, done = f"No change: the models are as `{file}` says", f"Applied {len(steps)} change{'s'[len(steps) == 1 :]}"
+    same = f"No change: the models are as `{file}` says"
+    done = f"Applied {len(steps)} change{'' if len(steps) == 1 else 's'}"
     daemon.carry_out(steps, now, dry_run=dry_run, as_json=as_json, same=same, done=done)

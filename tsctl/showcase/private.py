@@ -33,7 +33,7 @@ class DemoDaemon:
 def private_daemon() -> Iterator[DemoDaemon]:
     """Run a daemon within the block, then stop it and remove its folder.
 
-    A failure without a hint of its own keeps the folder with the logs, and its hint is their path.
+    A failure of the block without a hint of its own keeps the folder with the logs, and its hint is their path.
 
     Raises:
         CliError: the daemon cannot start, or the block raised.

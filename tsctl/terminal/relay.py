@@ -49,23 +49,25 @@ def relayed(command: Sequence[str], progress: LiveProgress, **options: Any) -> I
 
 
 def events_of(
-    command: Sequence[str], progress: LiveProgress, what: str, given: bytes = b""
+    command: Sequence[str], progress: LiveProgress, what: str, given: bytes | None = None
 ) -> Iterator[dict[str, Any]]:
     """Run a process that prints JSON lines, as `relayed`, and yield them.
 
     Args:
         what: the process, for the error's message.
-        given: its whole input.
+        given: its whole input; None for that of this process.
 
     Raises:
         CliError: the process ended otherwise than by a result or a failure.
     """
-    with relayed(command, progress, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin is not None and process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):  # the process has ended; its exit code gives the reason
-            process.stdin.write(given)
-        with contextlib.suppress(BrokenPipeError):  # what is left of that is tried once more
-            process.stdin.close()
+    stdin = None if given is None else subprocess.PIPE
+    with relayed(command, progress, stdin=stdin, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        if process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):  # the process has ended; its exit code gives the reason
+                process.stdin.write(given or b"")
+            with contextlib.suppress(BrokenPipeError):  # what is left of that is tried once more
+                process.stdin.close()
         for line in process.stdout:
             yield json.loads(line)
     if process.returncode not in (0, 1):

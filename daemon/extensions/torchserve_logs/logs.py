@@ -186,7 +186,7 @@ class TorchServeLogsService(Service):
     async def settle(self, *, replaced: bool) -> None:
         if self._snapshots is not None and not replaced:
             self._ledger.saved.remove(self._note_saved)
-            if self._loaded:
+            if not self._registry.expected:
                 self._snapshots.write("shutdown", self._ledger.unsettled)
 
     def close(self) -> None:

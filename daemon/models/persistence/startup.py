@@ -185,16 +185,17 @@ class Startup:
 
     async def load(self) -> None:
         """Unpack and register the rest. Errors are not raised: they are logged, or shown as a failed version."""
-        for entry in self._missing:
-            await self._restore_from_archive(entry)
-            self._ledger.pending.remove(entry)
-            self._registry.settle(entry.name)
-        for listing in self._plan.load:
-            name, failure = self._name_of(listing), ""
-            try:
+        try:
+            for entry in self._missing:
+                await self._restore_from_archive(entry)
+                self._ledger.pending.remove(entry)
+                self._registry.settle(entry.name)
+            for listing in self._plan.load:
                 failure = await self._load(listing)
-            finally:
-                self._registry.settle(name, failure)
+                self._registry.settle(self._name_of(listing), failure)
+        finally:  # where a bug has broken it off, nothing waits for the rest
+            while left := self._registry.expected:
+                self._registry.settle(left[0])
         self._ledger.pending = []
         self._registry.forget_missing()
         if self._remember:  # else the snapshot is ignored until the first change

@@ -78,7 +78,7 @@ def default_batch_size(fallback: int, handler: str, declared: Declared | None, p
     return (fallback, OF_BUILT_IN) if fallback and built_in else (1, DEFAULT)
 
 
-def with_default_batch_size(settings: ModelSettings, handler: str, declared: Declared | None) -> ModelSettings:
+def _with_default_batch_size(settings: ModelSettings, handler: str, declared: Declared | None) -> ModelSettings:
     """Return the settings with the default batch size, or the same object if there is nothing to change."""
     said = settings.origins.get("batch_size", DEFAULT if settings.fallback_batch_size else "")
     if said not in (DEFAULT, OF_DECLARATION, OF_BUILT_IN, OF_TYPED, OF_WAITING, OF_FIXED, OF_SINGLE):
@@ -104,7 +104,7 @@ def sized(settings: ModelSettings, handler: str, declared: Declared | None, most
     Args:
         most: rows that the file takes at a time; 0 for any number.
     """
-    settings = with_default_batch_size(settings, handler, declared)
+    settings = _with_default_batch_size(settings, handler, declared)
     if not most or settings.batch_size <= most:
         return settings
     return settings.changed({"batch_size": most}, OF_FILE)

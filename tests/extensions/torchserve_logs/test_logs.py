@@ -1,9 +1,12 @@
 """TorchServe's files of a configuration: the line of a request, and nothing where none is wanted."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from tests.kit.daemon import StubDaemon
 from tsctl.daemon.api.answered import AnsweredRequests
 from tsctl.daemon.api.metrics import selection_of
 from tsctl.daemon.config.config import resolve
@@ -11,7 +14,7 @@ from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.events.recurring import Recurring
-from tsctl.daemon.extensions.torchserve_logs.logs import TorchServeLogs, access_line
+from tsctl.daemon.extensions.torchserve_logs.logs import TorchServeLogs, TorchServeLogsService, access_line
 from tsctl.daemon.http.messages import Request
 from tsctl.daemon.metrics.metrics import Metrics
 
@@ -60,3 +63,34 @@ def test_each_place_wants_its_own_part(tmp_path: Path) -> None:
         each.close()
 
     assert found == [(False, True, True), (True, False, True)]
+
+
+def service_of(bench: StubDaemon) -> TorchServeLogsService:
+    """Return the service of a daemon that writes TorchServe's snapshots, to `config` in its root."""
+    config, clock = resolve({"log_location": str(bench.root)}, {}), FakeClock()
+    ledger, events = SimpleNamespace(saved=[], unsettled=()), Events()
+    parts: Any = SimpleNamespace(
+        config=config, clock=clock, soon=clock.soon, selection=selection_of(config), metrics=Metrics(), gpus=None,
+        events=events, registry=bench.registry, registrar=SimpleNamespace(ledger=ledger),
+        logs=ModelLogs(lambda name, version: Path(), foreground=False),
+        requests=AnsweredRequests(Metrics(), Recurring(events, clock)),
+    )  # fmt: skip
+    return TorchServeLogsService(parts)
+
+
+@pytest.mark.parametrize(("left", "written"), [([], ["shutdown"]), (["m"], [])], ids=["all", "all but one"])
+async def test_a_run_that_has_settled_its_models_is_written_at_its_end_though_nothing_was_saved(
+    bench: StubDaemon, left: list[str], written: list[str]
+) -> None:
+    for name in ("m", "n"):
+        bench.registry.expect(name)
+    service = service_of(bench)
+    service.serve()
+    for name in {"m", "n"}.difference(left):
+        bench.registry.settle(name)
+
+    await service.settle(replaced=False)
+    service.close()
+
+    folder = bench.root / "config"
+    assert [each.stem.rpartition("-")[2] for each in folder.iterdir()] == written if written else not folder.exists()

@@ -1,6 +1,7 @@
 """A process whose output appears above a live line."""
 
 import io
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from tsctl import render
-from tsctl.terminal.relay import relayed
+from tsctl.terminal.relay import events_of, relayed
 
 pytestmark = pytest.mark.slow
 # Writes a file on Ctrl-C, as one that removes its folder; prints what must not be seen any more.
@@ -93,3 +94,17 @@ def test_output_stands_above_the_live_line(monkeypatch: pytest.MonkeyPatch) -> N
     erased, line = "\x1b[2K", "from the worker\n"
     assert line in terminal.getvalue()
     assert terminal.getvalue().partition(line)[0].endswith(erased)
+
+
+def test_a_process_without_an_input_of_its_own_has_that_of_the_command(tmp_path: Path) -> None:
+    sample, before = tmp_path / "sample", os.dup(0)
+    sample.write_text('{"sample": 1}')
+    with sample.open() as given:
+        os.dup2(given.fileno(), 0)
+    try:
+        events = list(events_of(python("import sys; print(sys.stdin.read())"), render.NoProgress(), "the process"))
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+
+    assert events == [{"sample": 1}]

@@ -132,7 +132,8 @@ def serve(
     try:
         daemon = PrivateDaemon(ARGUMENTS, environment=own_environment(os.environ))
     except NotStarted as error:
-        raise ServeFailed("\n".join(filter(None, (f"the daemon did not start: {error}", error.details)))) from None
+        told = (f"the daemon did not start: {error}", error.hint, error.details)
+        raise ServeFailed("\n".join(filter(None, told))) from None
     try:
         model = _registered(daemon, target, name, handler, batch_size, max_delay, workers, settings)
     except BaseException:

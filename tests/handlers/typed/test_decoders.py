@@ -1,0 +1,22 @@
+"""Bodies are decoded by what the parameter is, and no more often than that takes."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.handlers.typed.calls import ask
+from tsctl.handlers.typed import decoders
+
+
+def test_a_body_that_is_no_json_is_not_parsed_again_for_a_member(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+    monkeypatch.setattr(decoders, "member_of", lambda _, name: searched.append(name))
+
+    def predict(numbers: Mapping[str, float]) -> int:
+        return len(numbers)
+
+    broken, other = ask(predict, b'{"a": 1', b'{"a": "b"}', content_type="application/json")
+
+    assert (broken.status, other.status) == (400, 400)
+    assert b"not JSON" in broken.body
+    assert searched == ["numbers"]  # in the other one
