@@ -90,6 +90,9 @@ def test_every_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatc
 
     assert matches("one", ("one", "two"))
     assert compared == [b"one", b"two"]
+
+
+def test_a_token_of_any_characters_is_compared_and_an_empty_one_of_ours_matches_nothing() -> None:
     assert not matches("\u20ac", ("secret", "?"))  # in gRPC's metadata, which are UTF-8
     assert not matches("", ("", ""))
 
@@ -138,7 +141,10 @@ def test_a_whole_url_in_the_request_line_wins_over_the_host_header(target: str) 
         pytest.param("key", [HOST, shown("key"), ("Origin", "http://127.0.0.1:8081")], Forbidden, id="a page"),
         pytest.param("key", [("Host", "evil.example"), shown("key")], Forbidden, id="a foreign host, with the token"),
         pytest.param("", [HOST], None, id="none is asked for"),
-        *(("", [HOST, ("origin", value)], Forbidden) for value in ("https://evil.example", "null", "")),
+        *(
+            pytest.param("", [HOST, ("origin", value)], Forbidden, id=f"origin {value!r}")
+            for value in ("https://evil.example", "null", "")
+        ),
         pytest.param("", [], Forbidden, id="and no host named"),
     ],
 )

@@ -35,7 +35,13 @@ def refusal(root: Path, environment: Mapping[str, str] | None = None, /, **flags
 
 def test_without_a_management_address_no_token_is_needed(tmp_path: Path) -> None:
     assert read(tmp_path) == Tokens("", "", {})
-    assert read(tmp_path, **MANAGED, management_without_token="true").management == "", "open on purpose"
+
+
+def test_a_management_address_may_be_open_on_purpose(tmp_path: Path) -> None:
+    assert read(tmp_path, **MANAGED, management_without_token="true").management == ""
+
+
+def test_tokens_do_not_show_in_a_repr() -> None:
     assert "sesame" not in repr(Tokens("sesame", "sesame", {"token": "flag"}))
 
 
@@ -143,6 +149,9 @@ def test_what_is_no_token_is_refused_without_being_shown(
 
     assert sentence in str(error)
     assert not any(word in str(error) for word in ("sesame", "ésame", "ssss"))
+
+
+def test_an_empty_variable_and_a_missing_file_are_refused_rather_than_ignored(tmp_path: Path) -> None:
     assert str(refusal(tmp_path, {"TSCTL_TOKEN": ""}, **MANAGED)) == "the token in TSCTL_TOKEN is empty"
     missing = refusal(tmp_path, inference_token_file=str(tmp_path / "missing"))
     assert str(missing) == f"cannot read the token file `{tmp_path}/missing`: No such file or directory"

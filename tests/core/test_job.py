@@ -48,6 +48,10 @@ def test_a_job_follows_the_drawing_and_nothing_else(phase: JobPhase, event: JobE
         assert client.replies == []
 
 
+def test_an_ended_job_has_no_way_on() -> None:
+    assert TRANSITIONS[JobPhase.ENDED] == {}
+
+
 def test_a_job_returns_once() -> None:
     job = Client().job("j")
     job.send()
@@ -56,7 +60,6 @@ def test_a_job_returns_once() -> None:
 
     assert job.attempt == MAX_ATTEMPTS == 2
     assert not job.may_return
-    assert TRANSITIONS[JobPhase.ENDED] == {}
     with pytest.raises(IllegalTransition, match="RETURN in SENT after attempt 2"):
         job.give_back()
 

@@ -98,6 +98,7 @@ def test_ports_and_privileges_are_those_of_the_contract(start: Start) -> None:
     assert "tsctl_queue_jobs" in container.get("http://127.0.0.1:8082/metrics")[1]
     assert container.get("http://127.0.0.1:8080/v1/models")[1].count("doubles") == 2
     assert "`http://0.0.0.0:8085` is `http://127.0.0.1:8085` in this container" in container.output
+    assert container.stop() == 0
 
 
 def test_without_config_or_label_all_archives_of_the_folder_are_served(start: Start, models: Path) -> None:

@@ -104,6 +104,11 @@ def test_over_tcp_only_archives_of_the_store_are_registered(guarded: Served) -> 
     assert curl(f"{url}/echo", BEARER, method="DELETE") == (200, {"status": 'Model "echo" unregistered'})
 
 
+@pytest.mark.parametrize(("method", "path"), [("GET", "config"), ("POST", "upgrade"), ("GET", "live")])
+def test_the_daemons_own_routes_are_not_on_tcp(guarded: Served, method: str, path: str) -> None:
+    assert curl(f"{management(guarded)}/tsctl/{path}", BEARER, method=method)[0] == 404
+
+
 @pytest.mark.parametrize(
     "expectation", [("--header", "Expect:"), ("Expect: 100-continue",)], ids=["at once", "expecting 100"]
 )

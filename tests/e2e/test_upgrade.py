@@ -9,6 +9,7 @@ import pytest
 
 from tests.e2e.served import PATIENCE, Served, eventually
 from tests.lab.chaos.upgrades import Unharmed, judge, serve, upgrade
+from tests.lab.harness.daemon import marked
 from tests.lab.harness.ledger import Ledger
 from tsctl.daemon.lifecycle.upgrade.shim import lives
 
@@ -89,6 +90,19 @@ def test_a_model_that_no_longer_loads_leaves_the_old_daemon_as_it_was(fragile: S
     assert fragile.pid == pid
     assert fragile.ask("/predictions/fragile", b"x").body == b"ok"
     fragile.tsctl("set", "fragile", "--batch-size", "2")
+
+
+def test_a_new_daemon_that_is_not_ready_in_time_is_given_up(fragile: Served) -> None:
+    pid = fragile.pid
+    (fragile.folder / "word").unlink()
+
+    failed = fragile.run("upgrade", "--timeout", "1")
+
+    assert failed.returncode == 1
+    assert "the new daemon was not ready within 1 s" in failed.stderr
+    assert fragile.pid == pid
+    assert fragile.ask("/predictions/fragile", b"x").body == b"ok"
+    eventually(lambda: len(marked(fragile)) == 2, "there are one daemon and one worker")
 
 
 @pytest.mark.parametrize(

@@ -73,5 +73,8 @@ def test_processors_that_are_not_there_are_refused(tmp_path: Any, monkeypatch: p
 
     with pytest.raises(BadRequest, match=r"cpus is 0-3, but the daemon may only use 0-1\."):
         merge(Overrides(cpus=(0, 1, 2, 3)), {}, make_config(tmp_path))
+
+
+def test_what_the_archive_says_wrongly_names_the_key(tmp_path: Any) -> None:
     with pytest.raises(InvalidModel, match=r"`maxMemory` is `lots`; expected a size, such as 4GiB\."):
         merge(Overrides(), {"maxMemory": "lots"}, make_config(tmp_path))

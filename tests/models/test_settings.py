@@ -258,7 +258,8 @@ def test_what_is_no_yaml_is_a_sentence_and_no_deep_one_is_read(text: bytes, sent
     with pytest.raises(InvalidModel, match=f"^`c.yaml` {sentence}"):
         read_yaml(tmp_path, "c.yaml")
 
-    assert time.thread_time() - began < 0.5  # 0.2 s; 1 to 3 s while all of it was read
+    if "levels" in sentence:
+        assert time.thread_time() - began < 0.5  # 0.2 s; 1 to 3 s while all of it was read
 
 
 def test_merges_of_merges_never_make_8_to_the_11th_pairs(tmp_path: Path) -> None:

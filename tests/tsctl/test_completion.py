@@ -129,6 +129,7 @@ def test_archives_complete_by_the_model_stores_names_beside_their_sizes(
     assert [(item.value, item.help) for item in items] == [
         ("resnet.mar", "store, 230 MiB"), ("mnist", "store, directory"),
     ]  # fmt: skip
+    assert complete_archive(context_of(), PARAMETER, "./mi")[0].type == "file"
 
 
 def test_without_a_daemon_no_model_is_found_an_archive_is_a_path_and_nothing_said(

@@ -79,8 +79,10 @@ def test_an_answer_may_come_in_pieces_again(cut: int, peer: Peer) -> None:
     for pieces in ([ANSWER], [ANSWER], [ANSWER[:cut], ANSWER[cut:]], [ANSWER]):
         if peer.connection.state is LoadConnectionState.IDLE:
             peer.connection.send(1.0)
-        for piece in pieces:
-            peer.receive(piece)
+        told = len(peer.client.events)
+        for piece in pieces[:-1]:
+            assert len(peer.receive(piece)) == told, "half an answer is none"
+        peer.receive(pieces[-1])
 
     assert peer.client.events == ["answered 200 with 2", "free"] * 4
 

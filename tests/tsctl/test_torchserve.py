@@ -38,7 +38,6 @@ NO_TOKEN = "`--disable-token-auth` is taken as `--management-without-token`"
         pytest.param("--models a.mar --models=b.mar", "--models=a.mar,b.mar", id="and may be given again"),
         pytest.param("--models a.mar,b.mar", "--models=a.mar,b.mar", id="or with commas, as in the file"),
         pytest.param("--models ALL", "--models=ALL", id="ALL is one"),
-        pytest.param("--foreground", "", id="foreground"),
         pytest.param("--disable-token", "--management-without-token=true", id="the beginning of a flag is enough"),
         ("--no-config", "--restore=false"),
         ("--model a.mar b.mar", "--models=a.mar,b.mar"),
@@ -48,9 +47,13 @@ NO_TOKEN = "`--disable-token-auth` is taken as `--management-without-token`"
     ],
 )
 def test_flags(line: str, expected: str) -> None:
-    foreground, arguments = run(*line.split()).return_value
+    assert run(*line.split()).return_value == (False, expected.split())
 
-    assert (foreground, sorted(arguments)) == (line == "--foreground", sorted(expected.split()))
+
+def test_foreground_is_told() -> None:
+    result = run("--foreground")
+
+    assert (result.return_value, result.stderr) == ((True, []), "")
 
 
 def test_every_start_line_that_torchserves_repository_documents_is_understood() -> None:
@@ -91,14 +94,8 @@ def test_models_without_a_word_are_left_to_click() -> None:
 @pytest.mark.parametrize(
     ("flag", "argument", "note"),
     [
-        *(
-            (flag, "--restore=false", "`--ncs` is taken as `--no-restore`")
-            for flag in ("--ncs", "--no-config-snapshots")
-        ),
-        *(
-            (flag, "--management-without-token=true", "`--disable-token-auth` is taken as `--management-without-token`")
-            for flag in ("--disable-token-auth", "--dt")
-        ),
+        *((flag, "--restore=false", NO_RESTORE) for flag in ("--ncs", "--no-config-snapshots")),
+        *((flag, "--management-without-token=true", NO_TOKEN) for flag in ("--disable-token-auth", "--dt")),
     ],
 )
 def test_a_flag_that_is_another_here_says_so(flag: str, argument: str, note: str) -> None:

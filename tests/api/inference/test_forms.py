@@ -110,7 +110,7 @@ def test_parts_of_a_multipart_form(data: bytes, params: list[Param]) -> None:
     ("content_type", "body", "sentence"),
     [
         *(
-            (URLENCODED, body, "The form has a")
+            pytest.param(URLENCODED, body, "The form has a", id=f"urlencoded {body.decode()}")
             for body in (b"=1", b"a=1&=2", b"a=%", b"a=%4", b"a=%zz", b"%f=1", b"a=%+1")
         ),
         pytest.param(

@@ -9,6 +9,7 @@ import pytest
 
 from tests.extensions.grpc.client import GrpcHouse, grpc_house, jobs_of
 from tests.handlers.tensors.test_arrays import VALUES
+from tests.kit.shelf import needs
 from tsctl.daemon.api.tensors.elements import pack
 from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.core.arena import COPIED_AT_ONCE, Arena, Lease
@@ -136,9 +137,11 @@ async def test_raw_contents_of_every_datatype_go_and_come_unchanged(tmp_path: Pa
         assert list(told.raw_output_contents) == [data]
 
 
+@needs("sequences")
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_the_parameters_of_a_sequence_are_its_headers(tmp_path: Path, streamed: bool) -> None:
-    marks = pytest.importorskip("tsctl.daemon.extensions.sequences.marks")  # this daemon may have none
+    from tsctl.daemon.extensions.sequences import marks
+
     async with grpc_house(tmp_path) as made:
         await made.house.serve(
             "m", config=DECLARED + "sequenceBatching: true\nmaxSequenceJobQueueSize: 4\njobQueueSize: 4\n"

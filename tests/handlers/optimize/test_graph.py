@@ -156,17 +156,22 @@ def test_without_a_graph_pixels_are_normalised_and_answers_are_left_to_others(im
     assert again.replays == 1
 
 
-class Ordered(nn.Module):
+class Named(nn.Module):
+    def __init__(self, kind: type[dict[str, Any]]) -> None:
+        super().__init__()
+        self.kind = kind
+
     def forward(self, images: torch.Tensor) -> Any:
-        return OrderedDict(out=images, further=OrderedDict(out=images.sum(1)))
+        return self.kind(out=images, further=self.kind(out=images.sum(1)))
 
 
-def test_an_output_of_another_class_of_dict_is_that_of_its_own_batch_each_time() -> None:
-    graphed, _ = captured(Ordered(), 4)
+@pytest.mark.parametrize("kind", [dict, OrderedDict])
+def test_an_output_of_a_class_of_dict_is_that_of_its_own_batch_each_time(kind: type[dict[str, Any]]) -> None:
+    graphed, _ = captured(Named(kind), 4)
 
     kept = [graphed(torch.full((3, 3), number)) for number in (1.0, 2.0)]
     for number, answers in enumerate(kept, 1):  # an answer stays when the next batch runs
-        assert type(answers) is OrderedDict
+        assert type(answers) is kind
         assert answers["out"].tolist() == [[number] * 3] * 3
         assert answers["further"]["out"].tolist() == [3 * number] * 3
 

@@ -162,6 +162,9 @@ def test_without_a_package_it_is_refused_with_the_way_to_get_it(
 def test_beside_what_it_replaces_it_is_refused(other: str, model_dir: Path, entry: dict[str, str]) -> None:
     with pytest.raises(HandlerError, match=f"`onnxruntime` replaces what `{other}` makes faster; drop one of them"):
         done(loaded(model_dir, entry), "onnxruntime", other)
+
+
+def test_on_a_gpu_and_in_bfloat16_it_is_refused() -> None:
     assert "on the CPU only" in onnx_runtime.refusal(torch.nn.Linear(1, 1), torch.device("cuda:0"))
     assert "bfloat16" in onnx_runtime.refusal(torch.nn.Linear(1, 1).bfloat16(), torch.device("cpu"))
 

@@ -71,9 +71,13 @@ SIZES = (struct.pack("<I", 0xFFFFFFFF), struct.pack("<I", 1 << 20))
         pytest.param(
             wav(packed(WAVE, 16), tag=0xFFFE, more=struct.pack("<HHIH", 22, 16, 3, 1) + bytes(14)), WAVE,
             id="an extensible format is read by its inner one"),
-        *((WHOLE[:PIPED] + size + WHOLE[PIPED + 4 : -1], WAVE[:, :-1]) for size in SIZES),  # in the midst of a frame
+        *(pytest.param(  # it ends in the midst of a frame
+            WHOLE[:PIPED] + size + WHOLE[PIPED + 4 : -1], WAVE[:, :-1], id=f"a size of {size.hex()} is not believed")
+          for size in SIZES),
         pytest.param(WHOLE[:12] + chunk(b"LIST", b"odd") + WHOLE[12:], WAVE, id="other chunks are passed over"),
-        *((wav((WAVE * 3).T.astype(f"<f{bits // 8}").tobytes(), tag=3, bits=bits), WAVE * 3) for bits in (32, 64)),
+        *(pytest.param(
+            wav((WAVE * 3).T.astype(f"<f{bits // 8}").tobytes(), tag=3, bits=bits), WAVE * 3, id=f"{bits}-bit floats")
+          for bits in (32, 64)),
     ],
 )  # fmt: skip
 def test_other_wav_files(encoded: bytes, expected: np.ndarray[Any, Any]) -> None:

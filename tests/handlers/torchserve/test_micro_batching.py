@@ -112,10 +112,11 @@ def test_several_threads_may_work_on_one_stage(micro: MicroBatching, stages: Sta
     stages.inference = inference  # type: ignore[method-assign]
     micro.parallelism = {"inference": 3}
 
-    assert len(micro.handle([1, 2, 3, 4, 5, 6])) == 6
+    expected = [f"{number}pp" for number in range(1, 7)]
+    assert micro.handle([1, 2, 3, 4, 5, 6]) == expected
     assert micro.parallelism == {"preprocess": 1, "inference": 3, "postprocess": 1}
     micro.parallelism = {"inference": 3, "preprocess": 2, "postprocess": 2}  # it may change between batches
-    assert len(micro.handle([1, 2, 3, 4, 5, 6])) == 6
+    assert micro.handle([1, 2, 3, 4, 5, 6]) == expected
 
 
 @pytest.mark.parametrize(

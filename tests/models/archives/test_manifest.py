@@ -65,13 +65,14 @@ BY_NAME = {"model_name": "m", "handler": "base_handler"}
         pytest.param(
             {"handler.py": b""}, {"model_name": "mine", "handler": "handler.py:handle"},
             ("mine", "1.0", "handler.py:handle"), id="a name and a handler are a manifest"),
-        *((model_files("m", version), {}, ("m", version, "handler.py"))
+        *(pytest.param(model_files("m", version), {}, ("m", version, "handler.py"), id=f"version {version}")
           for version in ("1.0", "2024-01-01", "1.0+cu121", "v1_b")),
-        *((model_files(handler=handler), {}, ("m", "1.0", handler))
+        *(pytest.param(model_files(handler=handler), {}, ("m", "1.0", handler), id=f"handler {handler}")
           for handler in (*BUILT_IN, "image_classifier:handle", "handler.py", "handler:f", "src/handler.py", "pytest")),
-        *(({"app/net.py": b"raise SystemExit"}, {"model_name": "m", "handler": handler}, ("m", "1.0", handler))
+        *(pytest.param({"app/net.py": b"raise SystemExit"}, BY_NAME | {"handler": handler}, ("m", "1.0", handler),
+                       id=f"handler {handler}")
           for handler in ("app.net:Net", "app.net:predict")),
-        *((model_files() | {file: b""}, {}, ("m", "1.0", "handler.py"))
+        *(pytest.param(model_files() | {file: b""}, {}, ("m", "1.0", "handler.py"), id=f"with {file}")
           for file in ("daemon.py", "daemon/__init__.py", "handlers.py", "handlers/__init__.py", "tsctl.json")),
         pytest.param(
             model_files(handler="tsctl.py", modelFile="daemon.py") | {"tsctl.py": b"", "daemon.py": b""}, {},
@@ -84,7 +85,8 @@ def test_a_manifest(
     manifest = read(tmp_path, files, runtime="python3", **given)
 
     assert (manifest.model_name, manifest.model_version, manifest.handler, manifest.runtime) == (*read_as, "python3")
-    assert manifest.raw.get("model", {"modelName": read_as[0]})["modelName"] == read_as[0]
+    if MANIFEST in files:
+        assert manifest.raw["model"]["modelName"] == read_as[0]
 
 
 NO_JSON = {
@@ -98,21 +100,26 @@ KNOWN = "built in are base_handler, vision_handler, image_classifier"
 @pytest.mark.parametrize(
     ("files", "given", "sentence"),
     [
-        *(({"handler.py": b""}, given, UNNAMED) for given in ({}, {"model_name": "m"}, {"handler": "handler.py"})),
+        *(pytest.param({"handler.py": b""}, given, UNNAMED, id=f"no manifest, {[*given]} given")
+          for given in ({}, {"model_name": "m"}, {"handler": "handler.py"})),
         *(pytest.param({MANIFEST: text}, {}, "The manifest is not JSON", id=name) for name, text in NO_JSON.items()),
-        *(({MANIFEST: text}, BY_NAME, "Missing Model entry in manifest file")
+        *(pytest.param({MANIFEST: text}, BY_NAME, "Missing Model entry in manifest file", id=text.decode())
           for text in (b"[]", b"7", b'{"model": null}', b'{"model": []}')),
-        *((model_files(name), {}, "is no model name") for name in ("../m", "a/b", "-m", "m\n", "ü", "a b")),
-        (model_files(""), {}, UNNAMED),
-        *((model_files("m", version), {}, "is no model version") for version in ("../1", "1/0", "-1", "1\n", "1 0")),
-        *((model_files(handler=handler), {}, KNOWN)
+        *(pytest.param(model_files(name), {}, "is no model name", id=f"name {name!r}")
+          for name in ("../m", "a/b", "-m", "m\n", "ü", "a b")),
+        pytest.param(model_files(""), {}, UNNAMED, id="an empty name"),
+        *(pytest.param(model_files("m", version), {}, "is no model version", id=f"version {version!r}")
+          for version in ("../1", "1/0", "-1", "1\n", "1 0")),
+        *(pytest.param(model_files(handler=handler), {}, KNOWN, id=f"handler {handler}")
           for handler in ("no_such_handler", "missing.py", "a-b.py", "handler.pyc", ".py")),
-        (model_files(handler=""), {}, "The manifest names no handler"),
-        *((model_files() | {file: b""}, {}, "holds a module `tsctl`, a name that tsctl itself uses")
+        pytest.param(model_files(handler=""), {}, "The manifest names no handler", id="no handler"),
+        *(pytest.param(model_files() | {file: b""}, {}, "holds a module `tsctl`, a name that tsctl itself uses",
+                       id=file)
           for file in ("tsctl.py", "tsctl/__init__.py")),
-        *(({"app/net.py": b""}, {"model_name": "m", "handler": handler}, "Unknown handler")
+        *(pytest.param({"app/net.py": b""}, BY_NAME | {"handler": handler}, "Unknown handler", id=f"handler {handler}")
           for handler in ("app.gone:f", ".net:f", "app.:f", "a-b.net:f")),
-        *(({"x.py": b""}, {"model_name": "m", "handler": handler}, f"`{handler}` is not built in here: .+")
+        *(pytest.param({"x.py": b""}, BY_NAME | {"handler": handler}, f"`{handler}` is not built in here: .+",
+                       id=handler)
           for handler in ("trt_llm_handler", "dali_image_classifier")),
     ],
 )  # fmt: skip
@@ -150,7 +157,8 @@ def test_a_file_of_an_archive_is_no_single_file(tmp_path: Path) -> None:
         pytest.param(
             {"net.onnx": b""}, "net.onnx", {"model_name": "mine", "handler": "image_classifier"},
             ("mine", "image_classifier", "net.onnx"), id="the registration wins"),
-        *(({f"{name}/__init__.py": b"", f"{name}.py": b""}, "sentiment.py", {}, ("sentiment", "sentiment.py", None))
+        *(pytest.param({f"{name}/__init__.py": b"", f"{name}.py": b""}, "sentiment.py", {},
+                       ("sentiment", "sentiment.py", None), id=f"beside {name}")
           for name in ("daemon", "handlers", "tsctl")),
     ],
 )  # fmt: skip

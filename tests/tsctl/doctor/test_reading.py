@@ -196,6 +196,13 @@ def test_a_machine_on_which_nothing_can_be_written_has_no_room(tmp_path: Path, m
     assert examine(found)["disk"].state == "problem"
 
 
+def test_an_invalid_setting_is_told_with_its_remedy(tmp_path: Path) -> None:
+    found = gather(tmp_path / "c.sock", {"TSCTL_MODEL_STORE": str(tmp_path / "none")})
+
+    assert found.invalid.startswith("no model store at")
+    assert "--model-store" in found.invalid_remedy
+
+
 def test_a_running_daemon_s_own_addresses_and_directories_are_checked(tmp_path: Path, daemon: FakeDaemon) -> None:
     status = {
         "pid": 42, "version": "9.9", "compiled": True, "inferenceAddress": "http://127.0.0.1:8080",

@@ -104,6 +104,12 @@ def test_what_is_no_model(model: str) -> None:
 def test_a_token_that_cannot_be_sent(token: str) -> None:
     with pytest.raises(ValueError, match="token"):
         tsctl.Client("/run/a.sock", token=token)
+
+
+def test_no_token_is_shown() -> None:
     assert "sesame" not in repr(tsctl.Client("/run/a.sock", token="sesame"))
+
+
+def test_a_value_and_named_inputs_are_one_or_the_other() -> None:
     with pytest.raises(ValueError, match="one or the other"):
         predict("net", "x", {"a": 1}, None, None)

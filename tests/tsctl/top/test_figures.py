@@ -42,7 +42,7 @@ def test_answers_that_cannot_be_compared_make_no_negative_rates(
 ) -> None:
     (each,) = figures(before, after)
 
-    assert each.per_second == rate
+    assert (each.per_second, each.batch) == (rate, 4.0 if rate else None)
 
 
 def test_several_versions_have_their_versions_in_their_names() -> None:

@@ -91,6 +91,10 @@ def test_a_daemon_that_went_away_leaves_its_last_figures() -> None:
     assert any(line.startswith("> m ") for line in lines)
 
 
+def test_a_daemon_without_models_says_what_to_do() -> None:
+    assert "No model is registered: `tsctl register MODEL.mar`" in texts(screen(past_of(), View(), ScreenSize(80, 24)))
+
+
 TABLE = """
 tsctl 9.9 · pid 42 · up 16 min 41 s                                                                             00:33:21
 4 models, 2 ready · 800 requests/s · 40 errors/s · 7 queued · 0 CPUs · 600M memory
@@ -175,26 +179,28 @@ WORKER = {"pid": 7, "state": "READY", "memory": 2**20, "cpuSeconds": 0.0, "gpuMe
 
 
 @pytest.mark.parametrize(
-    ("facts", "name", "batches", "columns", "told"),
+    ("facts", "batches", "columns", "told"),
     [
-        ({"learned": LEARNED}, "m", [], 80, "best size 1: a batch of 8 takes as long as 8 requests (learned)"),
-        ({"workers": [WORKER]}, "m", [], 80, "7 ready 1.0M GPU 0 3.0G GPU 2"),
-        ({}, "m", [batch(1)], 200, "a request had been held for the maximum delay"),
-        ({}, "gone", [], 80, "This version is not registered any more."),
+        ({"learned": LEARNED}, [], 80, "best size 1: a batch of 8 takes as long as 8 requests (learned)"),
+        ({"workers": [WORKER]}, [], 80, "7 ready 1.0M GPU 0 3.0G GPU 2"),
+        ({}, [batch(1)], 200, "a request had been held for the maximum delay"),
     ],
     ids=[
         "the size that was learned, as in describe",
         "GPUs of a worker",
         "words for a reason",
-        "a version that is gone",
     ],
 )
-def test_a_version_is_told_with(
-    facts: dict[str, Any], name: str, batches: list[dict[str, Any]], columns: int, told: str
-) -> None:
-    lines = drawn(detail(past_of(busy(**facts)), (name, "1.0"), batches, [], ScreenSize(columns, 24)))
+def test_a_version_is_told_with(facts: dict[str, Any], batches: list[dict[str, Any]], columns: int, told: str) -> None:
+    lines = drawn(detail(past_of(busy(**facts)), ("m", "1.0"), batches, [], ScreenSize(columns, 24)))
 
     assert any(told in line for line in lines), lines
+
+
+def test_a_version_that_is_gone_is_told() -> None:
+    lines = texts(detail(past_of(busy()), ("gone", "1.0"), [], [], ScreenSize(80, 24)))
+
+    assert lines[:2] == ["gone/1.0", "This version is not registered any more."]
 
 
 @pytest.mark.parametrize(
