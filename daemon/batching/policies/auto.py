@@ -240,6 +240,7 @@ def _at_most(count: int, clients: int, come: float) -> float:
 
 
 WORTH_IT = 1.02  # times as fast: for less no further worker is used
+ALIKE = 1.08  # times as fast at best: numbers of workers between which the way back decides, by the likely times
 
 
 def best_parts(together: Together, jobs: int, workers: int, batch_size: int, turnarounds: Survival) -> tuple[int, int]:
@@ -256,28 +257,28 @@ def best_parts(together: Together, jobs: int, workers: int, batch_size: int, tur
         jobs: at least 1.
         workers: present, busy or not; at least 1.
     """
-    best, share, most = 1, min(jobs, batch_size), 0.0
-    back = turnarounds.typical
-    if back > together.expected(1, share):
-        back = 0.0  # who takes longer than a batch is on no round with the others
+    rates: dict[int, float] = {}
     for parts in _numbers(min(workers, jobs)):
-        for shares in (parts, parts + 1, 3 * parts // 2, 2 * parts) if back else (parts,):
-            if shares > jobs:
-                break
-            whole = min(batch_size, -(-jobs // shares))
-            size = min(jobs / parts, batch_size) if shares == parts else whole
-            seconds = together.hoped(parts, size)
-            if not seconds:
+        size = min(jobs / parts, batch_size)
+        seconds = together.hoped(parts, size)
+        rates[parts] = parts * size / seconds if seconds else 0.0
+    fastest, most = max(rates.values()), 0.0
+    best = next(parts for parts, rate in rates.items() if rate * WORTH_IT >= fastest)
+    share = min(batch_size, -(-jobs // best))
+    back = turnarounds.typical
+    if not back or back > together.expected(1, min(jobs, batch_size)):
+        return best, share  # who takes longer than a batch is on no round with the others
+    for parts in [parts for parts, rate in rates.items() if rate * ALIKE >= fastest]:
+        for shares in (parts, parts + 1, 3 * parts // 2, 2 * parts):
+            size = min(batch_size, -(-jobs // shares))
+            seconds = together.expected(parts, size)
+            if shares > jobs or not seconds:
                 continue
-            rate = parts * size / seconds
-            if back:
-                rate = min(rate, jobs / (seconds + back))
-                if rate > most * WORTH_IT:
-                    cycle = seconds + back
-                    company = min(size * cycle / (2 * jobs), max(0.0, turnarounds.latest(size) - back))
-                    rate = min(rate, jobs / (cycle + company))
+            cycle = seconds + back
+            company = min(size * cycle / (2 * jobs), max(0.0, turnarounds.latest(size) - back))
+            rate = min(parts * size / seconds, jobs / (cycle + company))
             if rate > most * WORTH_IT:
-                best, share, most = parts, whole, rate
+                best, share, most = parts, size, rate
     return best, share
 
 
