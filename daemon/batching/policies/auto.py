@@ -271,7 +271,8 @@ def best_parts(together: Together, jobs: int, workers: int, batch_size: int, tur
     for parts in [parts for parts, rate in rates.items() if rate * ALIKE >= fastest]:
         for shares in (parts, parts + 1, 3 * parts // 2, 2 * parts):
             size = min(batch_size, -(-jobs // shares))
-            seconds = together.expected(parts, size)
+            # An even split is believed to be as fast as it can be until it was tried, which this plan does.
+            seconds = together.hoped(parts, size) if shares == parts else together.expected(parts, size)
             if shares > jobs or not seconds:
                 continue
             cycle = seconds + back
