@@ -259,9 +259,9 @@ def best_parts(together: Together, jobs: int, workers: int, batch_size: int, tur
     """
     rates: dict[int, float] = {}
     for parts in _numbers(min(workers, jobs)):
-        size = min(jobs / parts, batch_size)
-        seconds = together.hoped(parts, size)
-        rates[parts] = parts * size / seconds if seconds else 0.0
+        even = min(jobs / parts, batch_size)
+        seconds = together.hoped(parts, even)
+        rates[parts] = parts * even / seconds if seconds else 0.0
     fastest, most = max(rates.values()), 0.0
     best = next(parts for parts, rate in rates.items() if rate * WORTH_IT >= fastest)
     share = min(batch_size, -(-jobs // best))
