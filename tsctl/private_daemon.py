@@ -23,7 +23,7 @@ from tsctl.starting import NotAnswered, NotStarted, started
 TIMEOUT = 60.0  # seconds to start: the user's program may keep all processors busy meanwhile
 GRACE = 5.0  # seconds that running requests have at the end
 STOP_MARGIN = 10.0  # seconds beyond, after which the daemon is killed
-PREFIX = "tsctl-private-"
+PREFIX = "tsctl-own-"
 SOCKET = "control.sock"  # in the folder
 _OWNER = "owner"  # locked by the process whose daemon it is
 _SHORT = Path("/tmp")  # where the folder is if the usual place is too deep for a socket

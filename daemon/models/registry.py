@@ -23,6 +23,7 @@ from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.routing.routes import Routes
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.handlers.runtime.compiling import mypyc_attr
 
 
 class Reservation(NamedTuple):
@@ -238,6 +239,7 @@ class Registry:
         self._names[name].default = version
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)  # that of the simulation
 class LiveVersions:
     """The versions that have, or may have, workers: they come and go here; `metrics` shows the registered ones.
 
