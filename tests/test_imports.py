@@ -56,7 +56,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.models", "daemon.batching", "daemon.config", "daemon.events", "daemon.marfile", "daemon.metrics",
         "daemon.model_settings", "daemon.paths", "daemon.server.extensions", "daemon.setting_values", "daemon.settings",
         "daemon.tables", "daemon.targets", "daemon.workers",
-        "handlers.names", "handlers.texts.near", "handlers.wire",
+        "handlers.names", "handlers.runtime.compiling", "handlers.texts.near", "handlers.wire",
     ),
     "daemon.paths": (),
     "daemon.setting_values": (),
