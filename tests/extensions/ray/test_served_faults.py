@@ -58,7 +58,7 @@ def test_a_node_is_killed_in_the_midst_of_a_batch(cluster: RayCluster, served: S
     eventually(lambda: len(workers_of(served, "ran")) == 6, "six workers on the other nodes")
     assert lost[:8] not in nodes_of(served, "ran")
     assert time.monotonic() - began < 12.0, "before the head declares the node dead"
-    assert f"{lost[:8]} does not answer" in served.tsctl("logs")
+    assert f"{lost[:8]} does not answer" in served.tsctl("logs", "--lines", "2000")
 
 
 @pytest.mark.leaves_traceback  # Ray's own, of a head that is another one now
