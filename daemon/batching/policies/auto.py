@@ -269,11 +269,13 @@ def best_parts(together: Together, jobs: int, workers: int, batch_size: int, tur
     if not back or back > together.expected(1, min(jobs, batch_size)):
         return best, share  # who takes longer than a batch is on no round with the others
     for parts in [parts for parts, rate in rates.items() if rate * ALIKE >= fastest]:
-        for shares in (parts, parts + 1, 3 * parts // 2, 2 * parts):
+        for shares in sorted({parts, parts + 1, 3 * parts // 2, 2 * parts}):
+            if shares > jobs:
+                break
             size = min(batch_size, -(-jobs // shares))
             # An even split is believed to be as fast as it can be until it was tried, which this plan does.
             seconds = together.hoped(parts, size) if shares == parts else together.expected(parts, size)
-            if shares > jobs or not seconds:
+            if not seconds:
                 continue
             cycle = seconds + back
             company = min(size * cycle / (2 * jobs), max(0.0, turnarounds.latest(size) - back))

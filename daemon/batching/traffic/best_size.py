@@ -268,13 +268,6 @@ class BestSize:
     def _spans(self, each: SizeCost) -> float:
         return each.spans * self._weight(each) / each.weight
 
-    def _larger(self, size: int, present: int, known: dict[int, SizeCost]) -> tuple[float, float]:
-        """Return the cost of a request in batches larger than a size, as they come about, and its variance."""
-        larger = [(self._spans(each), each) for other, each in known.items() if size < other <= present]
-        total = sum(spans for spans, _ in larger)
-        cost = sum(spans * each.cost for spans, each in larger) / total
-        return cost, sum(spans * spans * self._variance(each) for spans, each in larger) / (total * total)
-
     def _rise(self) -> None:
         """Double a first limit while that pays; else go back to the one before."""
         self._full += 1
@@ -301,17 +294,21 @@ class BestSize:
             return
         now = known[present]
         best, most = present, 0.0
-        for size, each in known.items():
-            if self._weight(each) < ENOUGH_TO_CHOOSE or size == present:
-                continue
-            cost, variance = self._larger(size, present, known) if size < present else (now.cost, self._variance(now))
-            doubt = math.sqrt(variance + self._variance(each))
-            if size == 1:
-                gain = cost - self._better(size, each.cost, present) - doubt
-            else:
-                gain = cost - each.cost - SURE * doubt - WORTH_IT * cost
-            if gain > most and (size < present or self.size < self.most):
-                best, most = size, gain
+        total = cost = variance = 0.0  # of the larger sizes up to the present one, summed by their spans
+        for size in sorted(known, reverse=True):
+            each, spans, own = known[size], self._spans(known[size]), self._variance(known[size])
+            if size != present and self._weight(each) >= ENOUGH_TO_CHOOSE:
+                beside, doubt = now.cost, self._doubt(each, now)
+                if size < present:
+                    beside, doubt = cost / total, math.sqrt(variance / (total * total) + own)
+                if size == 1:
+                    gain = beside - self._better(size, each.cost, present) - doubt
+                else:
+                    gain = beside - each.cost - SURE * doubt - WORTH_IT * beside
+                if gain > most and (size < present or self.size < self.most):
+                    best, most = size, gain
+            if size <= present:
+                total, cost, variance = total + spans, cost + spans * each.cost, variance + spans * spans * own
         if best != present:
             self.size = self._usual = min(best, self.most)
             self._rising = False
