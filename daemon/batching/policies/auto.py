@@ -71,17 +71,17 @@ class Auto:
             if self._best.trying:
                 self.drained()
                 return Send(enough, "probe")
-            return self._send(facts, "full" if waiting >= self._best.size else "half")
+            return self._send(facts, now, "full" if waiting >= self._best.size else "half")
         # 2. A job has been held for the maximum delay.
         due = (now if facts.held is None else facts.held) + self._max_delay
         if now >= due:
-            return self._send(facts, "delay")
+            return self._send(facts, now, "delay")
         # 3. No time is left, or no further job is accepted.
         if facts.stopping:
-            return self._send(facts, "stopping")
+            return self._send(facts, now, "stopping")
         due = min(due, latest(facts, times))
         if now >= due:
-            return self._send(facts, "deadline")
+            return self._send(facts, now, "deadline")
         # 4. Another busy worker would only slow the others down: join the clients that return from there.
         if self._parts and traffic.busy >= self._parts:
             return Wait(due)
@@ -90,22 +90,22 @@ class Auto:
         if not callers.strangers:
             callers.forget_silent(now, traffic.turnarounds)
             if callers.present == callers.regulars and not callers.strangers:
-                return self._send(facts, "nobody_left")
+                return self._send(facts, now, "nobody_left")
             if self._parts > traffic.busy and waiting >= self._share:
-                return self._send(facts, "split")
+                return self._send(facts, now, "split")
         # 6. Nothing is known yet: the first bursts are held, a newcomer's single request is not.
         if facts.idle > 1 and not times.spread and not self._parts:
-            return self._send(facts, "split")  # several sizes at once: this is how a and c are learned
+            return self._send(facts, now, "split")  # several sizes at once: this is how a and c are learned
         if not times.known:
             company = callers.open > 1 or traffic.gap <= self._max_delay
-            return Wait(due) if company else self._send(facts, "nobody_left")
+            return Wait(due) if company else self._send(facts, now, "nobody_left")
         # 7. Too little can be won by a timer. But pending input is read first, while that brings more jobs: eight
         # clients of a handler that does nothing come in batches of 8, not 4, at 40 µs of CPU a request, not 50.
         if times.per_batch < (LEAST_HOLD if self._parts else LEAST_GAIN):
             if traffic.missing and waiting > self._seen:
                 self._seen = waiting
                 return Wait(now)
-            return self._send(facts, "no_gain")
+            return self._send(facts, now, "no_gain")
         # 8. Hold while holding pays.
         missing = self._missing()
         if now < self._return_due and missing:
@@ -115,13 +115,13 @@ class Auto:
             self._return_due = now + hold
         else:
             hold = self._burst(waiting, now)
-        return Wait(min(due, now + hold)) if hold else self._send(facts, "no_gain")
+        return Wait(min(due, now + hold)) if hold else self._send(facts, now, "no_gain")
 
     def drained(self) -> None:
         self._return_due = 0.0
         self._seen = 0
 
-    def _send(self, facts: Facts, reason: str) -> Send:
+    def _send(self, facts: Facts, now: float, reason: str) -> Send:
         self._return_due = 0.0
         self._seen = 0
         waiting, size = facts.waiting, self._best.size
@@ -146,7 +146,17 @@ class Auto:
                 over = parts_now(traffic.together, count, facts.idle, traffic.busy, traffic.gaps.rate)
             if over > 1:
                 return Send(min(waiting, size * over), "split", over=min(over, waiting))
+        elif facts.idle == 1 and 1 < count == waiting and self._traffic.busy and reason != "deadline":
+            left = self._left_for_next(count, now)
+            if left:
+                return Send(count - left, "split")
         return Send(count, reason)
+
+    def _left_for_next(self, count: int, now: float) -> int:
+        traffic = self._traffic
+        if not traffic.times.spread:
+            return 0
+        return left_for_next(traffic.together, count, traffic.busy, traffic.idle_in(now), traffic.gaps.rate)
 
     def _plan(self, facts: Facts, now: float) -> None:
         """Choose over how many workers the clients are split, if they are known and there are several workers."""
@@ -283,6 +293,35 @@ def best_parts(together: Together, jobs: int, workers: int, batch_size: int, tur
             if rate > most * WORTH_IT:
                 best, share, most = parts, size, rate
     return best, share
+
+
+def left_for_next(together: Together, jobs: int, busy: int, idle_in: float, rate: float) -> int:
+    """Return how many of the jobs are best left to the next worker that gets idle, if later arrivals are unknown.
+
+    Two batches end sooner than one, if the other worker gets idle soon. But together they take longer, and in a queue
+    that empties after 1 / (1 - load) batches each second of theirs delays so many later jobs.
+
+    Args:
+        jobs: at most a batch; one worker is idle.
+        busy: the other workers.
+        idle_in: seconds until one of them is likely idle.
+        rate: arrivals a second.
+    """
+    workers = busy + 1
+    whole = together.expected(workers, jobs)
+    load = rate * whole / (jobs * workers)
+    if load >= 1.0:
+        return 0
+    best, least = 0, jobs * whole
+    left = jobs // 2
+    while left:
+        first, second = together.expected(workers, jobs - left), together.expected(workers, left)
+        delayed = max(0.0, first + second - whole) * jobs * load / (1.0 - load)
+        total = (jobs - left) * first + left * (idle_in + second) + delayed
+        if total < least:
+            best, least = left, total
+        left //= 2
+    return best
 
 
 def _numbers(most: int) -> Iterator[int]:
