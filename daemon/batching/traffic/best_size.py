@@ -314,6 +314,11 @@ class BestSize:
             self._rising = False
             self.changes += 1
 
+    def _is_far(self, each: SizeCost, now: SizeCost) -> bool:
+        """Return whether a size is so dear beside the present one that it is left alone."""
+        weight = self._weight(each)
+        return weight >= ONE and each.cost > (FAR if weight >= FEW else VERY_FAR) * now.cost
+
     def _wanted(self, waiting: int) -> int:
         """Return a size that is worth a try while so many wait; 0 for none."""
         known = self._known()
@@ -321,26 +326,29 @@ class BestSize:
         if not present:
             return 0
         now = known[present]
-        dearer = [size for size, each in known.items() if size > present and each.cost > DEARER * now.cost]
-        larger = min(dearer, default=math.inf)
-        best, least = 0, math.inf
+        best, least, larger = 0, math.inf, math.inf
         # Where the straight line has no fixed part, it does not fit: smaller batches are cheaper than it says.
         predicted = self._times.spread and len(known) >= VARIED and self._times.per_batch > 0.0
         half = self._costs.get(present // 2)
         hopeless = half is not None and self._weight(half) >= ONE and half.cost > FAR * now.cost
-        for size in (*steps_beside(present, min(self.most, waiting)), *(() if hopeless else (1,))):
+        for size, each in self._costs.items():
+            if size > present and (self._is_far(each, now) or (size in known and each.cost > DEARER * now.cost)):
+                larger = min(larger, size)
+        for size in (*steps_beside(present, self.most), *(() if hopeless else (1,))):
             each = self._costs.get(size)
             weight = 0.0 if each is None else self._weight(each)
-            if size == present or weight >= least or size > larger:
+            if size == present or size > waiting or weight >= least or size > larger:
                 continue
             if each is not None and weight >= ONE:
-                if each.cost > (FAR if weight >= FEW else VERY_FAR) * now.cost:
+                if self._is_far(each, now):
                     continue
             elif predicted and self._times.of(size) + OVERHEAD > BEYOND * size * now.cost * self._pace:
                 continue
             if each is not None and weight >= FEW:
-                gain = now.cost - self._better(size, each.cost, present)
-                if weight >= (MANY if gain > 0.0 else ENOUGH) or gain < -SURE * self._doubt(each, now):
+                gain, doubt = now.cost - self._better(size, each.cost, present), self._doubt(each, now)
+                if gain < -SURE * doubt or weight >= MANY:
+                    continue
+                if weight >= ENOUGH and gain + doubt < WORTH_IT * now.cost:
                     continue
             best, least = size, weight
         return best
