@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsctl.daemon.batching.policies.auto import best_parts, parts_now
+from tsctl.daemon.batching.policies.auto import best_parts, left_for_next, parts_now
 from tsctl.daemon.batching.traffic.callers import Survival
 from tsctl.daemon.batching.traffic.times import BatchTimes, Together
 
@@ -73,3 +73,21 @@ def test_strangers_are_cut_where_they_are_answered_sooner(
     cores: int, idle: int, busy: int, rate: float, parts: int
 ) -> None:
     assert parts_now(together(cores), 8, idle, busy, rate) == parts
+
+
+@pytest.mark.parametrize(
+    ("jobs", "idle_in", "rate", "left"),
+    [
+        pytest.param(8, 0.0, 0.0, 4, id="another worker is idle in a moment: each gets half"),
+        pytest.param(8, 0.1, 0.0, 2, id="it is idle later: fewer are left"),
+        pytest.param(8, 0.2, 0.0, 0, id="it is idle too late: none are left"),
+        pytest.param(8, 0.0, 40.0, 4, id="some come: the workers have time for smaller batches"),
+        pytest.param(8, 0.0, 100.0, 0, id="many come, who would wait while two batches take longer than one"),
+        pytest.param(8, 0.0, 1000.0, 0, id="more come than the workers can answer"),
+        pytest.param(2, 0.0, 0.0, 1, id="one of two is left"),
+    ],
+)
+def test_strangers_are_left_to_the_next_worker_where_they_are_answered_sooner(
+    jobs: int, idle_in: float, rate: float, left: int
+) -> None:
+    assert left_for_next(together(4), jobs, 1, idle_in, rate) == left
