@@ -146,23 +146,30 @@ class Auto:
                 over = parts_now(traffic.together, count, facts.idle, traffic.busy, traffic.gaps.rate)
             if over > 1:
                 return Send(min(waiting, size * over), "split", over=min(over, waiting))
-        elif facts.idle == 1 and 1 < count == waiting and self._traffic.busy and reason != "deadline":
-            left = self._left_for_next(count, now)
+        elif facts.idle == 1 and count > 1 and self._traffic.busy and reason != "deadline":
+            left = self._left_for_next(facts, count, now)
             if left:
                 return Send(count - left, "split")
         return Send(count, reason)
 
-    def _left_for_next(self, count: int, now: float) -> int:
+    def _left_for_next(self, facts: Facts, count: int, now: float) -> int:
         traffic = self._traffic
         if not traffic.times.spread:
             return 0
-        return left_for_next(traffic.together, count, traffic.busy, traffic.idle_in(now), traffic.gaps.rate)
+        rate, workers = traffic.gaps.rate, traffic.busy + 1
+        most = max(steady(traffic.together, count, workers, rate), -(-facts.waiting // workers))
+        if most < count:
+            return count - most
+        if facts.waiting > count:
+            return 0
+        return left_for_next(traffic.together, count, traffic.busy, traffic.idle_in(now), rate)
 
     def _plan(self, facts: Facts, now: float) -> None:
         """Choose over how many workers the clients are split, if they are known and there are several workers."""
         traffic = self._traffic
         callers, workers = traffic.callers, facts.idle + traffic.busy
         self._parts, self._share = 0, self._best.size
+        self._best.share = self._best.most
         if workers > 1 and self._halves is not None:
             self._halves.forget()
         if workers < 2 or callers.strangers or not traffic.times.known:
@@ -180,6 +187,8 @@ class Auto:
             self._found_for = found_for
         self._clients = clients
         self._parts, self._share = self._found, self._found_share
+        if self._share < self._best.size:
+            self._best.share = self._share
 
     def _burst(self, waiting: int, now: float) -> float:
         """Return the seconds to hold for the next arrival, 0.0 if that does not pay."""
@@ -249,6 +258,9 @@ def _at_most(count: int, clients: int, come: float) -> float:
     return min(1.0, total)
 
 
+BUNCHING: Final = 1.5
+ROOM: Final = 1.03
+FULL: Final = 0.99  # of the workers' time: more cannot be told
 WORTH_IT = 1.02  # times as fast: for less no further worker is used
 ALIKE = 1.08  # times as fast at best: numbers of workers between which the way back decides, by the likely times
 
@@ -295,11 +307,28 @@ def best_parts(together: Together, jobs: int, workers: int, batch_size: int, tur
     return best, share
 
 
+def steady(together: Together, jobs: int, workers: int, rate: float) -> int:
+    """Return how many of the jobs a batch should have at most, so that the workers do not bunch.
+
+    A worker with a large batch is away for long; the others find more and more, until they all have large ones.
+    """
+    while jobs > 1:
+        usual = max(1, round(jobs / BUNCHING))
+        fewer = jobs - max(1, jobs // 8)
+        if rate * together.expected(workers, usual) / workers >= usual:
+            break
+        if ROOM * rate * together.expected(workers, fewer) / workers > fewer:
+            break
+        jobs = fewer
+    return jobs
+
+
 def left_for_next(together: Together, jobs: int, busy: int, idle_in: float, rate: float) -> int:
     """Return how many of the jobs are best left to the next worker that gets idle, if later arrivals are unknown.
 
-    Two batches end sooner than one, if the other worker gets idle soon. But together they take longer, and in a queue
-    that empties after 1 / (1 - load) batches each second of theirs delays so many later jobs.
+    Two batches end sooner than one, if the other worker gets idle soon. But together they take longer, unless others
+    come before, who need the second one anyway. In a queue that empties after 1 / (1 - load) batches, each second
+    more delays so many later jobs.
 
     Args:
         jobs: at most a batch; one worker is idle.
@@ -309,15 +338,16 @@ def left_for_next(together: Together, jobs: int, busy: int, idle_in: float, rate
     """
     workers = busy + 1
     whole = together.expected(workers, jobs)
-    load = rate * whole / (jobs * workers)
-    if load >= 1.0:
-        return 0
+    load = min(rate * whole / (jobs * workers), FULL)
+    price = math.exp(-rate * idle_in) * jobs * load / (1.0 - load)
     best, least = 0, jobs * whole
     left = jobs // 2
     while left:
         first, second = together.expected(workers, jobs - left), together.expected(workers, left)
-        delayed = max(0.0, first + second - whole) * jobs * load / (1.0 - load)
-        total = (jobs - left) * first + left * (idle_in + second) + delayed
+        if ROOM * rate * first / workers > jobs - left:
+            left //= 2
+            continue
+        total = (jobs - left) * first + left * (idle_in + second) + max(0.0, first + second - whole) * price
         if total < least:
             best, least = left, total
         left //= 2

@@ -64,13 +64,14 @@ class SizeCost:
         variance: of one batch's cost.
         spans: as `weight`, but batches that ran close to each other count as one.
         seen: seconds in the workers until its latest batch.
+        judged: the size beside which it is hardly cheaper, which is believed until it is forgotten; 0 for none.
     """
 
-    __slots__ = ("cost", "last", "seen", "spans", "variance", "weight")
+    __slots__ = ("cost", "judged", "last", "seen", "spans", "variance", "weight")
 
     def __init__(self) -> None:
         self.cost = self.variance = self.weight = self.spans = self.seen = 0.0
-        self.last = 0
+        self.judged = self.last = 0
 
     def __repr__(self) -> str:
         return f"<{self.cost:.3f} ± {math.sqrt(self.variance):.3f}, {self.weight:.1f} times>"
@@ -96,6 +97,7 @@ class BestSize:
         size: how many requests a batch has at most; once that has risen `most`, until a smaller
             one is known to be as good.
         changes: how often it has changed.
+        share: requests that share a batch, where the clients are split over several workers: no larger size is tried.
     """
 
     def __init__(self, most: int, times: BatchTimes, first: int = 0) -> None:
@@ -104,6 +106,7 @@ class BestSize:
         self._times = times
         self.resting = False
         self.changes = 0
+        self.share = most
         self.forget()
 
     def forget(self) -> None:
@@ -162,6 +165,7 @@ class BestSize:
         self._probe = 0
         if self.resting:
             return self.most
+        waiting = min(waiting, self.share)
         early = self._tried < self._credit
         due = idle < 2 and waiting >= self._usual and self._since >= (AT_FIRST if early else EVERY)
         if due and (early or self._tried < self._credit + SHARE * self._busy):  # seldom
@@ -337,6 +341,8 @@ class BestSize:
         for size in (*steps_beside(present, self.most), *(() if hopeless else (1,))):
             each = self._costs.get(size)
             weight = 0.0 if each is None else self._weight(each)
+            if each is not None and weight < FEW:
+                each.judged = 0
             if size == present or size > waiting or weight >= least or size > larger:
                 continue
             if each is not None and weight >= ONE:
@@ -346,9 +352,9 @@ class BestSize:
                 continue
             if each is not None and weight >= FEW:
                 gain, doubt = now.cost - self._better(size, each.cost, present), self._doubt(each, now)
-                if gain < -SURE * doubt or weight >= MANY:
-                    continue
-                if weight >= ENOUGH and gain + doubt < WORTH_IT * now.cost:
+                if weight >= ENOUGH and gain + doubt / 2 < WORTH_IT * now.cost:
+                    each.judged = present
+                if gain < -SURE * doubt or weight >= MANY or each.judged == present:
                     continue
             best, least = size, weight
         return best
