@@ -15,14 +15,13 @@ waits for the daemon and the clients instead, these may be served in two halves 
 """
 
 import math
-from collections.abc import Iterator
 from typing import Final
 
 from tsctl.daemon.batching.policies.collector import Facts, Send, Wait, latest
+from tsctl.daemon.batching.policies.split import best_parts, parts_now, taken_now
 from tsctl.daemon.batching.traffic.best_size import BestSize
 from tsctl.daemon.batching.traffic.callers import Survival
 from tsctl.daemon.batching.traffic.halves import Halves
-from tsctl.daemon.batching.traffic.times import MOST, Together
 from tsctl.daemon.batching.traffic.traffic import Traffic
 
 LEAST_GAIN: Final = 0.002  # seconds; timers step by a millisecond, so less cannot be won by waiting
@@ -71,17 +70,17 @@ class Auto:
             if self._best.trying:
                 self.drained()
                 return Send(enough, "probe")
-            return self._send(facts, now, "full" if waiting >= self._best.size else "half")
+            return self._send(facts, "full" if waiting >= self._best.size else "half")
         # 2. A job has been held for the maximum delay.
         due = (now if facts.held is None else facts.held) + self._max_delay
         if now >= due:
-            return self._send(facts, now, "delay")
+            return self._send(facts, "delay")
         # 3. No time is left, or no further job is accepted.
         if facts.stopping:
-            return self._send(facts, now, "stopping")
+            return self._send(facts, "stopping")
         due = min(due, latest(facts, times))
         if now >= due:
-            return self._send(facts, now, "deadline")
+            return self._send(facts, "deadline")
         # 4. Another busy worker would only slow the others down: join the clients that return from there.
         if self._parts and traffic.busy >= self._parts:
             return Wait(due)
@@ -90,22 +89,22 @@ class Auto:
         if not callers.strangers:
             callers.forget_silent(now, traffic.turnarounds)
             if callers.present == callers.regulars and not callers.strangers:
-                return self._send(facts, now, "nobody_left")
+                return self._send(facts, "nobody_left")
             if self._parts > traffic.busy and waiting >= self._share:
-                return self._send(facts, now, "split")
+                return self._send(facts, "split")
         # 6. Nothing is known yet: the first bursts are held, a newcomer's single request is not.
         if facts.idle > 1 and not times.spread and not self._parts:
-            return self._send(facts, now, "split")  # several sizes at once: this is how a and c are learned
+            return self._send(facts, "split")  # several sizes at once: this is how a and c are learned
         if not times.known:
             company = callers.open > 1 or traffic.gap <= self._max_delay
-            return Wait(due) if company else self._send(facts, now, "nobody_left")
+            return Wait(due) if company else self._send(facts, "nobody_left")
         # 7. Too little can be won by a timer. But pending input is read first, while that brings more jobs: eight
         # clients of a handler that does nothing come in batches of 8, not 4, at 40 µs of CPU a request, not 50.
         if times.per_batch < (LEAST_HOLD if self._parts else LEAST_GAIN):
             if traffic.missing and waiting > self._seen:
                 self._seen = waiting
                 return Wait(now)
-            return self._send(facts, now, "no_gain")
+            return self._send(facts, "no_gain")
         # 8. Hold while holding pays.
         missing = self._missing()
         if now < self._return_due and missing:
@@ -115,13 +114,13 @@ class Auto:
             self._return_due = now + hold
         else:
             hold = self._burst(waiting, now)
-        return Wait(min(due, now + hold)) if hold else self._send(facts, now, "no_gain")
+        return Wait(min(due, now + hold)) if hold else self._send(facts, "no_gain")
 
     def drained(self) -> None:
         self._return_due = 0.0
         self._seen = 0
 
-    def _send(self, facts: Facts, now: float, reason: str) -> Send:
+    def _send(self, facts: Facts, reason: str) -> Send:
         self._return_due = 0.0
         self._seen = 0
         waiting, size = facts.waiting, self._best.size
@@ -146,23 +145,12 @@ class Auto:
                 over = parts_now(traffic.together, count, facts.idle, traffic.busy, traffic.gaps.rate)
             if over > 1:
                 return Send(min(waiting, size * over), "split", over=min(over, waiting))
-        elif facts.idle == 1 and count > 1 and self._traffic.busy and reason != "deadline":
-            left = self._left_for_next(facts, count, now)
-            if left:
-                return Send(count - left, "split")
+        elif count > 1 and self._traffic.busy and self._traffic.times.spread and reason != "deadline":
+            traffic = self._traffic
+            taken = taken_now(traffic.together, waiting, size, 1 + traffic.busy, traffic.gaps.rate)
+            if taken < count:
+                return Send(taken, "split")
         return Send(count, reason)
-
-    def _left_for_next(self, facts: Facts, count: int, now: float) -> int:
-        traffic = self._traffic
-        if not traffic.times.spread:
-            return 0
-        rate, workers = traffic.gaps.rate, traffic.busy + 1
-        most = max(steady(traffic.together, count, workers, rate), -(-facts.waiting // workers))
-        if most < count:
-            return count - most
-        if facts.waiting > count:
-            return 0
-        return left_for_next(traffic.together, count, traffic.busy, traffic.idle_in(now), rate)
 
     def _plan(self, facts: Facts, now: float) -> None:
         """Choose over how many workers the clients are split, if they are known and there are several workers."""
@@ -256,133 +244,3 @@ def _at_most(count: int, clients: int, come: float) -> float:
         term *= come / (1.0 - come) * (clients - number + 1) / number
         total += term
     return min(1.0, total)
-
-
-BUNCHING: Final = 1.5
-ROOM: Final = 1.03
-FULL: Final = 0.99  # of the workers' time: more cannot be told
-WORTH_IT = 1.02  # times as fast: for less no further worker is used
-ALIKE = 1.08  # times as fast at best: numbers of workers between which the way back decides, by the likely times
-
-
-def best_parts(together: Together, jobs: int, workers: int, batch_size: int, turnarounds: Survival) -> tuple[int, int]:
-    """Choose over how many workers the clients are split, and how many share a batch.
-
-    k simultaneous batches take the time learned for k busy workers (traffic/times.py): where workers share cores,
-    splitting saves nothing, and where each has its own, splitting saves all but the fixed cost. While clients are
-    between an answer and their next request, smaller batches of the others keep the workers busy: the clients are split
-    into more shares than there are workers. How many more makes little difference, so a few numbers are compared.
-
-    Jobs over `batch_size` wait for the next round.
-
-    Args:
-        jobs: at least 1.
-        workers: present, busy or not; at least 1.
-    """
-    rates: dict[int, float] = {}
-    for parts in _numbers(min(workers, jobs)):
-        even = min(jobs / parts, batch_size)
-        seconds = together.hoped(parts, even)
-        rates[parts] = parts * even / seconds if seconds else 0.0
-    fastest, most = max(rates.values()), 0.0
-    best = next(parts for parts, rate in rates.items() if rate * WORTH_IT >= fastest)
-    share = min(batch_size, -(-jobs // best))
-    back = turnarounds.typical
-    if not back or back > together.expected(1, min(jobs, batch_size)):
-        return best, share  # who takes longer than a batch is on no round with the others
-    for parts in [parts for parts, rate in rates.items() if rate * ALIKE >= fastest]:
-        for shares in sorted({parts, parts + 1, 3 * parts // 2, 2 * parts}):
-            if shares > jobs:
-                break
-            size = min(batch_size, -(-jobs // shares))
-            # An even split is believed to be as fast as it can be until it was tried, which this plan does.
-            seconds = together.hoped(parts, size) if shares == parts else together.expected(parts, size)
-            if not seconds:
-                continue
-            cycle = seconds + back
-            company = min(size * cycle / (2 * jobs), max(0.0, turnarounds.latest(size) - back))
-            rate = min(parts * size / seconds, jobs / (cycle + company))
-            if rate > most * WORTH_IT:
-                best, share, most = parts, size, rate
-    return best, share
-
-
-def steady(together: Together, jobs: int, workers: int, rate: float) -> int:
-    """Return how many of the jobs a batch should have at most, so that the workers do not bunch.
-
-    A worker with a large batch is away for long; the others find more and more, until they all have large ones.
-    """
-    while jobs > 1:
-        usual = max(1, round(jobs / BUNCHING))
-        fewer = jobs - max(1, jobs // 8)
-        if rate * together.expected(workers, usual) / workers >= usual:
-            break
-        if ROOM * rate * together.expected(workers, fewer) / workers > fewer:
-            break
-        jobs = fewer
-    return jobs
-
-
-def left_for_next(together: Together, jobs: int, busy: int, idle_in: float, rate: float) -> int:
-    """Return how many of the jobs are best left to the next worker that gets idle, if later arrivals are unknown.
-
-    Two batches end sooner than one, if the other worker gets idle soon. But together they take longer, unless others
-    come before, who need the second one anyway. In a queue that empties after 1 / (1 - load) batches, each second
-    more delays so many later jobs.
-
-    Args:
-        jobs: at most a batch; one worker is idle.
-        busy: the other workers.
-        idle_in: seconds until one of them is likely idle.
-        rate: arrivals a second.
-    """
-    workers = busy + 1
-    whole = together.expected(workers, jobs)
-    load = min(rate * whole / (jobs * workers), FULL)
-    price = math.exp(-rate * idle_in) * jobs * load / (1.0 - load)
-    best, least = 0, jobs * whole
-    left = jobs // 2
-    while left:
-        first, second = together.expected(workers, jobs - left), together.expected(workers, left)
-        if ROOM * rate * first / workers > jobs - left:
-            left //= 2
-            continue
-        total = (jobs - left) * first + left * (idle_in + second) + max(0.0, first + second - whole) * price
-        if total < least:
-            best, least = left, total
-        left //= 2
-    return best
-
-
-def _numbers(most: int) -> Iterator[int]:
-    """Yield the numbers of workers that are compared: all that can be told apart, then half as many again each time."""
-    yield from range(1, min(most, MOST) + 1)
-    number = MOST * 3 // 2
-    while number < most:
-        yield number
-        number = number * 3 // 2
-    if most > MOST:
-        yield most
-
-
-def parts_now(together: Together, jobs: int, idle: int, busy: int, rate: float) -> int:
-    """Return into how many batches the jobs that wait now are best split, if later arrivals are unknown.
-
-    Splitting ends the jobs sooner. But if the split takes the last idle worker, jobs that arrive meanwhile wait
-    until its end, for half of the time in the mean.
-
-    Args:
-        jobs: at most a batch.
-        idle, busy: workers.
-        rate: arrivals a second.
-    """
-    whole = together.expected(busy + 1, jobs)
-    best, most = 1, 0.0
-    for parts in range(2, min(idle, jobs) + 1):
-        seconds = together.expected(busy + parts, -(-jobs // parts))
-        gain = jobs * (whole - seconds)
-        if parts == idle:
-            gain -= rate * seconds * seconds / 2
-        if gain > most:
-            best, most = parts, gain
-    return best

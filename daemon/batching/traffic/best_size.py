@@ -335,8 +335,8 @@ class BestSize:
         predicted = self._times.spread and len(known) >= VARIED and self._times.per_batch > 0.0
         half = self._costs.get(present // 2)
         hopeless = half is not None and self._weight(half) >= ONE and half.cost > FAR * now.cost
-        for size, each in self._costs.items():
-            if size > present and (self._is_far(each, now) or (size in known and each.cost > DEARER * now.cost)):
+        for size, other in self._costs.items():
+            if size > present and (self._is_far(other, now) or (size in known and other.cost > DEARER * now.cost)):
                 larger = min(larger, size)
         for size in (*steps_beside(present, self.most), *(() if hopeless else (1,))):
             each = self._costs.get(size)

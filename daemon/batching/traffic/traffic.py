@@ -96,15 +96,13 @@ class _Flight:
     Attributes:
         busy_seconds: the sum of all workers' busy time when the batch was sent.
         sent: when the batch was sent.
-        jobs: of the batch.
     """
 
-    __slots__ = ("busy_seconds", "jobs", "sent")
+    __slots__ = ("busy_seconds", "sent")
 
-    def __init__(self, busy_seconds: float, sent: float, jobs: int) -> None:
+    def __init__(self, busy_seconds: float, sent: float) -> None:
         self.busy_seconds = busy_seconds
         self.sent = sent
-        self.jobs = jobs
 
 
 class Traffic:
@@ -201,12 +199,7 @@ class Traffic:
         self.running += len(batch.jobs)
         if self.best is not None:
             self.best.sent(len(batch.jobs))
-        self._flights[batch.id] = _Flight(self._busy_seconds, now, len(batch.jobs))
-
-    def idle_in(self, now: float) -> float:
-        """Return in how many seconds the next of the busy workers is likely idle; at least one is."""
-        together, busy = self.together, self.busy
-        return max(0.0, min([each.sent + together.expected(busy, each.jobs) for each in self._flights.values()]) - now)
+        self._flights[batch.id] = _Flight(self._busy_seconds, now)
 
     def back(self, batch: Batch, busy: int, now: float) -> float:
         """Note that a batch came back, answered or not; return the mean number of busy workers while it was away."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsctl.daemon.batching.policies.auto import best_parts, left_for_next, parts_now
+from tsctl.daemon.batching.policies.split import best_parts, parts_now, taken_now
 from tsctl.daemon.batching.traffic.callers import Survival
 from tsctl.daemon.batching.traffic.times import BatchTimes, Together
 
@@ -76,18 +76,18 @@ def test_strangers_are_cut_where_they_are_answered_sooner(
 
 
 @pytest.mark.parametrize(
-    ("jobs", "idle_in", "rate", "left"),
+    ("waiting", "workers", "rate", "taken"),
     [
-        pytest.param(8, 0.0, 0.0, 4, id="another worker is idle in a moment: each gets half"),
-        pytest.param(8, 0.1, 0.0, 2, id="it is idle later: fewer are left"),
-        pytest.param(8, 0.2, 0.0, 0, id="it is idle too late: none are left"),
-        pytest.param(8, 0.0, 40.0, 4, id="some come: the workers have time for smaller batches"),
-        pytest.param(8, 0.0, 100.0, 0, id="many come, who would wait while two batches take longer than one"),
-        pytest.param(8, 0.0, 1000.0, 0, id="more come than the workers can answer"),
-        pytest.param(2, 0.0, 0.0, 1, id="one of two is left"),
+        pytest.param(8, 4, 0.0, 2, id="hardly anybody comes: a worker takes its share of those that wait"),
+        pytest.param(8, 4, 100.0, 3, id="some come: a worker that takes all would be away for long"),
+        pytest.param(14, 2, 20.0, 7, id="so many wait that its share is more"),
+        pytest.param(8, 2, 100.0, 8, id="many come: smaller batches would hardly keep up"),
+        pytest.param(8, 2, 1000.0, 8, id="more come than the workers can answer"),
+        pytest.param(20, 2, 20.0, 8, id="its share is more than a batch"),
+        pytest.param(1, 2, 20.0, 1, id="one waits"),
     ],
 )
-def test_strangers_are_left_to_the_next_worker_where_they_are_answered_sooner(
-    jobs: int, idle_in: float, rate: float, left: int
+def test_a_worker_leaves_strangers_to_the_next_one_so_that_no_batch_is_long(
+    waiting: int, workers: int, rate: float, taken: int
 ) -> None:
-    assert left_for_next(together(4), jobs, 1, idle_in, rate) == left
+    assert taken_now(together(4), waiting, 8, workers, rate) == taken

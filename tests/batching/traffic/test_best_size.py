@@ -226,6 +226,15 @@ def test_only_sizes_near_the_present_one_are_tried_not_as_many_as_happen_to_wait
     assert tried <= {1, 2, 3, 4, 6, 8, 12, 16}
 
 
+@pytest.mark.parametrize(("share", "tried"), [(32, True), (6, False)])
+def test_no_size_is_tried_above_the_share_of_clients_who_are_split_over_workers(share: int, tried: bool) -> None:
+    workers = Workers(lambda n: 0.008 + 0.0004 * n, 32, waiting=12)
+    workers.best.share = share
+    workers.run(LONG)
+
+    assert (set(workers.sent) != {12}) is tried
+
+
 def test_another_batch_size_keeps_what_is_known() -> None:
     workers = Workers(lambda n: 0.01 + 0.002 * max(0, n - 8), 32)
     assert workers.run(LONG) == 8
