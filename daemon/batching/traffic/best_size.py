@@ -210,6 +210,8 @@ class BestSize:
             self._tried += seconds * (max(0.0, 1.0 - 1.0 / known.cost) if weight >= FEW else 1.0)
         spans = known.spans * weight / known.weight if weight else 0.0
         known.spans = min(spans + (min(1.0, (self._busy - known.seen) / SPAN) if weight else 1.0), MANY)
+        if weight < FEW:
+            known.judged = 0
         known.weight, known.last, known.seen = min(weight + 1.0, MANY), self._total, self._busy
         part, error = 1.0 / known.weight, cost - known.cost
         if weight >= 1.0:
@@ -323,6 +325,14 @@ class BestSize:
         weight = self._weight(each)
         return weight >= ONE and each.cost > (FAR if weight >= FEW else VERY_FAR) * now.cost
 
+    def _is_decided(self, size: int, each: SizeCost, present: int) -> bool:
+        """Return whether more batches of a known size would hardly show that it pays."""
+        now, weight = self._costs[present], self._weight(each)
+        gain, doubt = now.cost - self._better(size, each.cost, present), self._doubt(each, now)
+        if weight >= ENOUGH and gain + doubt / 2 < WORTH_IT * now.cost:
+            each.judged = present
+        return gain < -SURE * doubt or weight >= MANY or each.judged == present
+
     def _wanted(self, waiting: int) -> int:
         """Return a size that is worth a try while so many wait; 0 for none."""
         known = self._known()
@@ -341,20 +351,12 @@ class BestSize:
         for size in (*steps_beside(present, self.most), *(() if hopeless else (1,))):
             each = self._costs.get(size)
             weight = 0.0 if each is None else self._weight(each)
-            if each is not None and weight < FEW:
-                each.judged = 0
-            if size == present or size > waiting or weight >= least or size > larger:
+            if size == present or size > min(waiting, larger) or weight >= least:
                 continue
-            if each is not None and weight >= ONE:
-                if self._is_far(each, now):
+            if each is None or weight < ONE:
+                if predicted and self._times.of(size) + OVERHEAD > BEYOND * size * now.cost * self._pace:
                     continue
-            elif predicted and self._times.of(size) + OVERHEAD > BEYOND * size * now.cost * self._pace:
+            elif self._is_far(each, now) or (weight >= FEW and self._is_decided(size, each, present)):
                 continue
-            if each is not None and weight >= FEW:
-                gain, doubt = now.cost - self._better(size, each.cost, present), self._doubt(each, now)
-                if weight >= ENOUGH and gain + doubt / 2 < WORTH_IT * now.cost:
-                    each.judged = present
-                if gain < -SURE * doubt or weight >= MANY or each.judged == present:
-                    continue
             best, least = size, weight
         return best
