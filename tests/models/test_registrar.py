@@ -7,10 +7,9 @@ import pytest
 
 from tests.kit.archives import write_files
 from tests.kit.daemon import StubDaemon
-from tsctl.daemon.core.errors import (
-    Stopping,
-    WorkersFailed,
-)
+from tests.models.replacements import other, replace
+from tsctl.daemon import paths
+from tsctl.daemon.core.errors import Conflict, Stopping, WorkersFailed
 from tsctl.daemon.models.archives import opening, unpack
 from tsctl.daemon.models.registrar import Registration, no_progress
 from tsctl.daemon.models.reporting.model_state import ModelState
@@ -69,10 +68,14 @@ async def test_progress_tells_of_loading(bench: StubDaemon) -> None:
     assert loading[0] == ("loading", 0, 2) and loading[-1] == ("loading", 2, 2)
 
 
-async def test_a_daemon_that_stops_accepts_no_registration_and_no_request(bench: StubDaemon) -> None:
+@pytest.mark.parametrize("at_once", [False, True], ids=["in order", "at once"])
+async def test_a_daemon_that_stops_accepts_no_registration_and_no_request(at_once: bool, bench: StubDaemon) -> None:
     model = await bench.register(bench.mar())
 
-    bench.registrar.refuse()
+    if at_once:
+        await bench.registrar.end()
+    else:
+        bench.registrar.refuse()
 
     with pytest.raises(Stopping):
         model.submit(bench.client.job("late"))
@@ -84,10 +87,38 @@ async def test_what_a_crash_left_behind_is_removed(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar())
     write_files(bench.models_dir / ".unpacking-x", {"a": b""})
     write_files(bench.models_dir / "0123", {"a": b""})
+    downloads = paths.downloads_dir(bench.config.state_dir)
+    write_files(downloads / "x", {"a": b""})
 
     bench.registrar.clean()
 
     assert list(bench.models_dir.iterdir()) == [model.source.unpacked]
+    assert list(downloads.iterdir()) == []
+
+
+@pytest.mark.parametrize(("workers", "loaded"), [(2, 2), (0, 1)], ids=["with its number", "of none with one"])
+async def test_an_operator_unloads_a_version_and_loads_it(workers: int, loaded: int, bench: StubDaemon) -> None:
+    model = await bench.register(bench.mar(), workers=workers)
+
+    await bench.registrar.unload(model)
+    assert (model.pool.wanted, bench.remembered["m/1.0"].request.held) == (0, True)
+    await bench.registrar.load(model, synchronous=True, progress=no_progress)
+
+    assert (model.pool.ready, bench.remembered["m/1.0"].request.held) == (loaded, False)
+    told = [event.text for event in bench.registrar.events.after(0) if event.kind in ("unloaded", "loading")]
+    assert told == ["unloaded by an operator", "loaded by an operator"]
+
+
+async def test_a_version_is_built_anew_with_its_workers_unless_another_has_its_place(bench: StubDaemon) -> None:
+    old = await bench.register(bench.mar(), workers=2)
+
+    new = await bench.registrar.renew(old, "the same archive")
+
+    assert bench.registry.find("m") is new and new.pool.ready == 2
+    assert new.request.overrides == old.request.overrides
+    await replace(bench, other(bench))
+    with pytest.raises(Conflict):
+        await bench.registrar.renew(new, "the same archive")
 
 
 async def test_one_that_was_over_the_restart_limit_is_tried_again_with_a_clean_record(bench: StubDaemon) -> None:
