@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from tests.kit.archives import write_files
-from tests.kit.daemon import StubDaemon
-from tests.models.replacements import other, replace
+from tests.kit.daemon import NEVER, StubDaemon, until
+from tests.models.replacements import begin, other, ready, replace
 from tsctl.daemon import paths
-from tsctl.daemon.core.errors import Conflict, Stopping, WorkersFailed
+from tsctl.daemon.core.errors import BeingReplaced, Conflict, Stopping, WorkersFailed
 from tsctl.daemon.models.archives import opening, unpack
 from tsctl.daemon.models.registrar import Registration, no_progress
 from tsctl.daemon.models.reporting.model_state import ModelState
@@ -102,7 +102,10 @@ async def test_an_operator_unloads_a_version_and_loads_it(workers: int, loaded: 
 
     await bench.registrar.unload(model)
     assert (model.pool.wanted, bench.remembered["m/1.0"].request.held) == (0, True)
-    await bench.registrar.load(model, synchronous=True, progress=no_progress)
+    bench.engine.load_time = NEVER
+    await bench.registrar.load(model, synchronous=False, progress=no_progress)
+    for worker in bench.engine.workers[-loaded:]:
+        worker._load()
 
     assert (model.pool.ready, bench.remembered["m/1.0"].request.held) == (loaded, False)
     told = [event.text for event in bench.registrar.events.after(0) if event.kind in ("unloaded", "loading")]
@@ -113,12 +116,27 @@ async def test_a_version_is_built_anew_with_its_workers_unless_another_has_its_p
     old = await bench.register(bench.mar(), workers=2)
 
     new = await bench.registrar.renew(old, "the same archive")
+    await until(lambda: list(bench.registrar.live) == [new])
 
     assert bench.registry.find("m") is new and new.pool.ready == 2
     assert new.request.overrides == old.request.overrides
+    assert new.source.directory.exists(), "the files stay, which both have used"
     await replace(bench, other(bench))
-    with pytest.raises(Conflict):
+    with pytest.raises(Conflict, match="already registered"):
         await bench.registrar.renew(new, "the same archive")
+
+
+async def test_a_version_is_neither_loaded_nor_unloaded_while_another_is_about_to_replace_it(bench: StubDaemon) -> None:
+    model = await bench.register(bench.mar())
+    loading = await begin(bench, other(bench))
+
+    with pytest.raises(BeingReplaced):
+        await bench.registrar.load(model, synchronous=True, progress=no_progress)
+    with pytest.raises(BeingReplaced):
+        await bench.registrar.unload(model)
+
+    ready(bench)
+    await loading
 
 
 async def test_one_that_was_over_the_restart_limit_is_tried_again_with_a_clean_record(bench: StubDaemon) -> None:

@@ -115,5 +115,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "tsctl.daemon.models.registrar": {
         "renew: if source.unpacked is not None → if True": "a use of no directory is counted, and never ended",
+        "load: elif not model.pool.ready:: if not model.pool.ready → if True": "who is ready is wanted already",
     },
 }
