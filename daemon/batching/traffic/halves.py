@@ -15,6 +15,7 @@ Which is faster is measured, in spans of `SPAN` batches:
       └── other clients                                      └───────────────────────────────────────────┘
 
 So it follows a machine that changes, and what the model cannot know: the cores that daemon, worker and clients share.
+What was measured of as many clients before is kept, since clients leave and come back.
 """
 
 from typing import Final
@@ -26,6 +27,7 @@ SETTLING: Final = 6  # batches after a change that belong to neither way
 REVIEW: Final = 40  # spans until the other way is measured again: 2.5 % of the time
 WORTH_IT: Final = 1.03  # times as fast; for less all clients are served together, with fewer batches
 OVERHEAD: Final = 50e-6  # seconds of the daemon and the kernel for one batch more
+KEPT: Final = 8  # numbers of clients whose measurements are kept
 PAUSE: Final = 8.0  # times the mean between two batches: a longer silence was the clients', and the span begins anew
 
 
@@ -40,6 +42,7 @@ class Halves:
         self.share = 0
         self._clients = 0
         self._whole = self._halves = 0.0  # seconds a job, each way; 0.0 until measured
+        self._kept: dict[int, tuple[float, float]] = {}  # both, of other numbers of clients, the latest last
         self._age = 0  # spans since both are known
         self._tries = False  # this span is a trial
         self._last = 0.0  # when the last batch came back
@@ -57,10 +60,11 @@ class Halves:
         return f"<Halves {self.share or 'no'} of {self._clients} clients: {known or 'nothing known'}>"
 
     def forget(self) -> None:
-        """Serve all clients together, and measure anew: there are others, or further workers."""
+        """Serve all clients together, and measure anew: there are further workers."""
         self.share = self._clients = 0
         self._tries = False
         self._whole = self._halves = 0.0
+        self._kept.clear()
 
     def returned(self, jobs: int, seconds: float, now: float, clients: int, batch_size: int, per_batch: float) -> None:
         """Learn from a batch that came back.
@@ -72,8 +76,7 @@ class Halves:
             per_batch: seconds of a batch whatever its size; 0.0 if unknown.
         """
         if clients != self._clients:
-            self.forget()
-            self._clients = clients
+            self._take_up(clients)
             self._begin(now)
         if not 2 <= clients < 2 * batch_size:  # others fill whole batches, which are sent ahead
             return
@@ -91,6 +94,22 @@ class Halves:
         if self._batches == SPAN or (self._tries and self._batches >= EARLY and pace > HOPELESS * self._other()):
             self._choose(pace, (now - self._began) / self._batches, self._busy / self._batches, per_batch)
             self._begin(now)
+
+    def _take_up(self, clients: int) -> None:
+        """Go on with so many clients from what was measured of as many before."""
+        kept = self._kept
+        if self._whole:
+            kept[self._clients] = self._whole, self._halves
+            if len(kept) > KEPT:
+                del kept[next(iter(kept))]
+        self._clients, self._tries, self._age = clients, False, 0
+        self._whole, self._halves = kept.pop(clients, (0.0, 0.0))
+        self.share = max(1, clients // 2) if self._pays else 0
+
+    @property
+    def _pays(self) -> bool:
+        """Return whether halves are known to be faster."""
+        return 0.0 < self._halves * WORTH_IT < self._whole
 
     def _other(self) -> float:
         return self._whole if self.share else self._halves
@@ -116,7 +135,7 @@ class Halves:
         else:
             self._whole = pace
         self._age += 1
-        better = 0.0 < self._halves * WORTH_IT < self._whole
+        better = self._pays
         self._tries = False
         if in_halves is not better:
             self._age = 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsctl.daemon.batching.traffic.halves import EARLY, PAUSE, REVIEW, SETTLING, SPAN, Halves
+from tsctl.daemon.batching.traffic.halves import EARLY, KEPT, PAUSE, REVIEW, SETTLING, SPAN, Halves
 
 BATCH_SIZE = 8
 
@@ -112,6 +112,30 @@ def test_half_of_the_clients_share_a_batch(clients: int, share: int) -> None:
     server = Server(per_batch=0.0001, per_job=0.001, pause=0.0001, clients=clients)
 
     server.run(spans=3)
+
+    assert server.halves.share == share
+
+
+def test_clients_that_come_back_are_served_at_once_as_they_were() -> None:
+    server = Server(per_batch=0.0001, per_job=0.0001, pause=0.00004)
+    server.run(spans=3)
+
+    for clients, share in ((3, 0), (8, 4), (40, 0), (8, 4)):
+        server.clients = clients
+        server.back(clients, 0.001)
+        assert server.halves.share == share
+
+
+@pytest.mark.parametrize(("others", "share"), [(KEPT, 4), (KEPT + 1, 0)])
+def test_the_latest_numbers_of_clients_are_kept(others: int, share: int) -> None:
+    server = Server(per_batch=0.0001, per_job=0.0001, pause=0.00004)
+    server.run(spans=3)
+    for clients in [2, 3, 4, 5, 6, 7, 9, 10, 11][: others - 1]:
+        server.clients = clients
+        server.run()
+
+    server.clients = 8
+    server.back(8, 0.001)
 
     assert server.halves.share == share
 

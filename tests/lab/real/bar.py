@@ -20,7 +20,8 @@ from tests.lab.real.models import MODELS
 NAMES = ("minilm", "photographs", "pitch", "words", "speakers")
 SECTION = "real models"
 CLIENTS = (1, 8, 32, 128)
-LEARNING, MOST_LEARNING = 100, 180.0  # batches of several requests, and seconds in which they may come about
+LEARNING = 100  # batches of several requests, at least, …
+LEAST_LEARNING, MOST_LEARNING = 15.0, 180.0  # … and seconds: in a second of tiny batches little can be told
 SIZES = (1, 2, 4, 8, 16, 32)
 NEAR_ENOUGH, NEVER_BELOW = 0.90, 0.97  # of the best constant size, and of batches of one
 _TITLES = {
@@ -99,11 +100,12 @@ class Bench:
 
     def learn(self, clients: int) -> None:
         """Let `auto` learn: from single requests little, from many batches what they cost, in which it tries others."""
-        end = time.monotonic() + (MOST_LEARNING if clients > 1 else 0.0)
+        began = time.monotonic()
         while True:
             self.pace(clients)
-            sizes = self._batching("auto")["sizes"]
-            if sum(count for size, count in sizes.items() if size != "1") >= LEARNING or time.monotonic() > end:
+            sizes, passed = self._batching("auto")["sizes"], time.monotonic() - began
+            several = sum(count for size, count in sizes.items() if size != "1")
+            if clients == 1 or passed > MOST_LEARNING or (passed > LEAST_LEARNING and several >= LEARNING):
                 break
 
     def cell(self, name: str, clients: int, rounds: int) -> Cell:
