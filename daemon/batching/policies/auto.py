@@ -1,7 +1,7 @@
 """`auto`: waits only where waiting pays, and only as long.
 
 The contract: batching delays a job only while a worker is idle, at most once, and never longer than the
-maximum delay.
+maximum delay; and where several workers serve strangers, until the next worker is idle (policies/split.py).
 
 A batch of n takes a + c·n (l(b) = αb + β in Nexus, SOSP '19), so a job that joins saves a. Waiting pays where arrivals
 are correlated: with our own replies, because the same clients come back (a closed loop), or with each other (bursts).
@@ -145,7 +145,7 @@ class Auto:
                 over = parts_now(traffic.together, count, facts.idle, traffic.busy, traffic.gaps.rate)
             if over > 1:
                 return Send(min(waiting, size * over), "split", over=min(over, waiting))
-        elif count > 1 and self._traffic.busy and self._traffic.times.spread and reason != "deadline":
+        elif count > 1 and self._traffic.busy and self._traffic.times.spread and facts.deadline == math.inf:
             traffic = self._traffic
             taken = taken_now(traffic.together, waiting, size, 1 + traffic.busy, traffic.gaps.rate)
             if taken < count:

@@ -18,6 +18,7 @@ ALIKE: Final = 1.08  # times as fast at best: numbers of workers between which t
 # the lowest 99th percentile is 1.3 to 2 times that batch where several workers serve independent requests.
 BUNCHED: Final = 1.5
 KEEPS_UP: Final = 1.03  # times the arrivals
+STEPS: Final = 4  # of a batch is left at a time, 1 / so much: the size need not be exact
 
 
 def best_parts(together: Together, jobs: int, workers: int, batch_size: int, turnarounds: Survival) -> tuple[int, int]:
@@ -101,7 +102,8 @@ def taken_now(together: Together, waiting: int, most: int, workers: int, rate: f
 
     A worker that takes many is away for long; the others find more and more, until all have large batches and answer
     late: they bunch, as buses do. So a worker takes no more than `BUNCHED` times the batch n at which the workers just
-    keep up, rate·l(n) = workers·n, or its share of what wait, if that is more.
+    keep up, rate·l(n) = workers·n, or its share of what wait, if that is more. But it leaves none that would lose more,
+    until another worker is idle and has run them, than the others gain.
 
     Args:
         most: of a batch; at least 1.
@@ -109,13 +111,17 @@ def taken_now(together: Together, waiting: int, most: int, workers: int, rate: f
         rate: arrivals a second.
     """
     jobs, each = min(waiting, most), rate / workers
-    share = -(-waiting // workers)
+    share, seconds = -(-waiting // workers), together.expected(workers, jobs)
     while jobs > share:
-        fewer = jobs - max(1, jobs // 8)
+        fewer = max(share, jobs - max(1, jobs // STEPS))
         usual = fewer / BUNCHED
         if each * together.expected(workers, math.ceil(usual)) > usual:
             break
-        if KEEPS_UP * each * together.expected(workers, fewer) > fewer:
+        sooner = together.expected(workers, fewer)
+        if KEEPS_UP * each * sooner > fewer:
             break
-        jobs = fewer
+        left = jobs - fewer
+        if left * (sooner / workers + together.expected(workers, left) - seconds) > fewer * (seconds - sooner):
+            break
+        jobs, seconds = fewer, sooner
     return jobs

@@ -141,7 +141,7 @@ class BestSize:
 
     def limit(self, most: int, first: int = 0) -> None:
         """Change the batch size; what is known stays. With a first limit, batches rise to a larger one."""
-        self._first = first or most
+        self._first, self.share = first or most, most
         if not self._total:
             self.most = most
             self.forget()
@@ -167,7 +167,7 @@ class BestSize:
             return self.most
         waiting = min(waiting, self.share)
         early = self._tried < self._credit
-        due = idle < 2 and waiting >= self._usual and self._since >= (AT_FIRST if early else EVERY)
+        due = idle < 2 and waiting >= min(self._usual, self.share) and self._since >= (AT_FIRST if early else EVERY)
         if due and (early or self._tried < self._credit + SHARE * self._busy):  # seldom
             self._probe = self._wanted(waiting)
             if not self._probe:
@@ -331,6 +331,8 @@ class BestSize:
         gain, doubt = now.cost - self._better(size, each.cost, present), self._doubt(each, now)
         if weight >= ENOUGH and gain + doubt / 2 < WORTH_IT * now.cost:
             each.judged = present
+        elif gain - doubt / 2 > WORTH_IT * now.cost:
+            each.judged = 0
         return gain < -SURE * doubt or weight >= MANY or each.judged == present
 
     def _wanted(self, waiting: int) -> int:
@@ -345,10 +347,11 @@ class BestSize:
         predicted = self._times.spread and len(known) >= VARIED and self._times.per_batch > 0.0
         half = self._costs.get(present // 2)
         hopeless = half is not None and self._weight(half) >= ONE and half.cost > FAR * now.cost
-        for size, other in self._costs.items():
-            if size > present and (self._is_far(other, now) or (size in known and other.cost > DEARER * now.cost)):
-                larger = min(larger, size)
-        for size in (*steps_beside(present, self.most), *(() if hopeless else (1,))):
+        for size, other in known.items():
+            if present < size < larger and other.cost > DEARER * now.cost:
+                larger = size
+        largest = self.most if waiting >= self.most else 1 << (waiting.bit_length() - 1)
+        for size in (*steps_beside(present, largest), *(() if hopeless else (1,))):
             each = self._costs.get(size)
             weight = 0.0 if each is None else self._weight(each)
             if size == present or size > min(waiting, larger) or weight >= least:

@@ -226,13 +226,22 @@ def test_only_sizes_near_the_present_one_are_tried_not_as_many_as_happen_to_wait
     assert tried <= {1, 2, 3, 4, 6, 8, 12, 16}
 
 
-@pytest.mark.parametrize(("share", "tried"), [(32, True), (6, False)])
-def test_no_size_is_tried_above_the_share_of_clients_who_are_split_over_workers(share: int, tried: bool) -> None:
-    workers = Workers(lambda n: 0.008 + 0.0004 * n, 32, waiting=12)
+@pytest.mark.parametrize(("share", "above"), [(32, True), (6, False)])
+def test_no_size_is_tried_above_the_share_of_clients_who_are_split_over_workers(share: int, above: bool) -> None:
+    workers = Workers(lambda n: 0.004 + 0.02 * n, 32, waiting=12)
     workers.best.share = share
-    workers.run(LONG)
+    workers.run(64)
 
-    assert (set(workers.sent) != {12}) is tried
+    tried = set(workers.sent) - {12}
+    assert tried and (max(tried) > 6) is above
+
+
+def test_a_share_ends_with_another_batch_size() -> None:
+    workers = Workers(lambda n: 0.025 * n, 32)
+    workers.best.share = 1
+    workers.best.limit(16)
+
+    assert workers.run(LONG) == 1
 
 
 def test_another_batch_size_keeps_what_is_known() -> None:
