@@ -20,7 +20,7 @@ CORE_REASONS: dict[str, str] = {  # for which batches are sent, and their meanin
     "stopping": "the version is being shut down",
     "nobody_left": "all clients that could join were already waiting",
     "no_gain": "waiting would have cost more than it saved",
-    "split": "cut evenly over several idle workers",
+    "split": "a share of what waited: the other workers, idle or soon idle, get the rest",
     "ahead": "sent to a worker that was still busy with the batch before",
     "at_once": "the policy does not wait",
     "place": "a worker that runs requests on their own had a free place",

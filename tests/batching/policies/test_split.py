@@ -9,16 +9,16 @@ from tsctl.daemon.batching.traffic.times import BatchTimes, Together
 A, C = 0.050, 0.010
 
 
-def together(cores: int, workers: int = 4, slower: float = 1.0) -> Together:
+def together(cores: int, workers: int = 4, slower: float = 1.0, c: float = C) -> Together:
     """Everything is known of workers on so many cores."""
     times = BatchTimes()
     for size in (1, 8, 1, 8):
-        times.add(size, slower * (A + C * size))
+        times.add(size, slower * (A + c * size))
     known = Together(times)
     for _ in range(30):
         for busy in range(1, workers + 1):
             for size in range(1, 9):
-                known.add(busy, size, slower * (A + C * size) * max(1.0, busy / cores))
+                known.add(busy, size, slower * (A + c * size) * max(1.0, busy / cores))
     return known
 
 
@@ -91,3 +91,7 @@ def test_a_worker_leaves_strangers_to_the_next_one_so_that_no_batch_is_long(
     waiting: int, workers: int, rate: float, taken: int
 ) -> None:
     assert taken_now(together(4), waiting, 8, workers, rate) == taken
+
+
+def test_none_are_left_where_a_batch_takes_as_long_whatever_its_size() -> None:
+    assert taken_now(together(4, c=0.0), 8, 8, 2, rate=5.0) == 8

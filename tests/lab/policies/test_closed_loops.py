@@ -3,6 +3,7 @@
 Gates, in the simulator: each is a claim about five seeds.
 """
 
+from dataclasses import replace
 from functools import cache
 from statistics import fmean
 
@@ -49,9 +50,11 @@ def test_fewer_clients_than_fit_a_batch_travel_together_too(kept: bool) -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.parametrize(("workers", "cores"), [(1, 1), (2, 2), (2, 1)], ids=["one", "a core each", "one core"])
 @pytest.mark.parametrize("clients", [2, 8, 33])
-def test_service_times_that_vary_by_thirty_percent_cost_less_than_five(clients: int) -> None:
-    steady, noisy = row_of(clients), row_of(clients, SimulatedModel(noise=0.3))
+def test_service_times_that_vary_by_thirty_percent_cost_less_than_five(clients: int, workers: int, cores: int) -> None:
+    model = SimulatedModel(workers=workers, cores=cores)
+    steady, noisy = row_of(clients, model), row_of(clients, replace(model, noise=0.3))
 
     assert throughput(noisy, "auto") >= 0.95 * throughput(steady, "auto")
 
