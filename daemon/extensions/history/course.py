@@ -15,10 +15,10 @@ from tsctl.daemon.api.management.commands import Parameters
 from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.core.texts.json_text import json_bytes
-from tsctl.daemon.extension import Audience, Service
+from tsctl.daemon.extension import Service
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import JSON, Response
-from tsctl.daemon.http.router import Route
+from tsctl.daemon.http.router import Audience, Route
 from tsctl.daemon.metrics.histogram import FINE, Counts, quantile
 from tsctl.daemon.models.registry import Registry
 
