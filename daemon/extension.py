@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tsctl.daemon.rows import ClientProtocol, EventRow, FileKey, MetricRow, Operations, Samples, View
+from tsctl.daemon.rows import ClientProtocol, EventRow, FileKey, MetricRow, Operations, Samples, VersionView
 
 if TYPE_CHECKING:
     from tsctl.daemon.api.inference.turns import Turns
@@ -121,7 +121,7 @@ class Service:
         """Return the service's fields of the daemon itself, in `tsctl status` and `/tsctl/live`."""
         return {}
 
-    def fields(self, model: "ModelVersion", view: View) -> Mapping[str, Any]:
+    def fields(self, model: "ModelVersion", view: VersionView) -> Mapping[str, Any]:
         """Return the service's fields of a version in one of its documents."""
         return {}
 

@@ -15,7 +15,7 @@ Samples = Iterable[Iterable[tuple[tuple[str, ...], float]]]  # for each metric: 
 Operations = Mapping[str, Mapping[str, dict[str, Any]]]  # path → method → operation, as OpenAPI has them
 
 
-class View(Enum):
+class VersionView(Enum):
     """A document that shows a version."""
 
     DESCRIPTION = auto()  # `tsctl describe`: a field is in `tsctl`, or in the place of TorchServe's of the same name
@@ -24,7 +24,7 @@ class View(Enum):
     WORKER = auto()  # `/tsctl/worker`: settings of its workers that are other than its own
 
 
-DETAILED = (View.DESCRIPTION, View.LIVE)
+DETAILED = (VersionView.DESCRIPTION, VersionView.LIVE)
 
 
 class EventRow(NamedTuple):

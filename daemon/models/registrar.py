@@ -162,7 +162,7 @@ class Registrar:
                 self.ledger.unsettled.add(model)
             else:
                 model.before = before_replacement(request, old, reset=reset)
-                self.replacing.begin(old, model)
+                self.replacing.load_beside(old, model)
                 attempt.beside = True
             if request.owner_pid:
                 self.owners.watch(request)
@@ -170,7 +170,7 @@ class Registrar:
             at_once = not model.pool.wanted  # no worker to wait for; the answer says that the replacement is done
             await self.replacing.finish(model, progress, synchronous=request.synchronous or at_once)
             return model
-        await self.begin(model)
+        await self.start_workers(model)
         try:
             if request.synchronous and model.pool.wanted:
                 await self._wait_or_discard(model, progress)
@@ -179,7 +179,7 @@ class Registrar:
         await self.ledger.save()
         return model
 
-    async def begin(self, model: ModelVersion) -> None:
+    async def start_workers(self, model: ModelVersion) -> None:
         """Start the workers of a version that was added, in place of a failed one if there was one."""
         if model.replaces is not None:
             replaced, model.replaces = model.replaces, None
@@ -216,7 +216,7 @@ class Registrar:
             if source.unpacked is not None:
                 self.directories.use(source.unpacked)
             new.before = before_replacement(request, old, reset=False)
-            self.replacing.begin(old, new, what)
+            self.replacing.load_beside(old, new, what)
             await self.replacing.finish(new, progress, synchronous=synchronous)
             return new
 
@@ -374,10 +374,10 @@ class Registrar:
         self.refuse()
         await asyncio.gather(*(self.retiring.retire(model, grace) for model in self.live))
 
-    async def end(self) -> None:
+    async def stop_now(self) -> None:
         """Stop immediately: waiting and running requests are answered 503, and every worker is killed."""
         self.live.stopping = True
-        await asyncio.gather(*(self.retiring.end(model) for model in self.live))
+        await asyncio.gather(*(self.retiring.retire_now(model) for model in self.live))
 
     def _check_name(self, request: Registration, name: str, *, replace: bool) -> None:
         registered = self.registry.versions(name) if name in self.registry else []

@@ -106,7 +106,7 @@ class Replacing:
         check_unclaimed(model)
         return model
 
-    def begin(self, old: ModelVersion, new: ModelVersion, what: str = "") -> None:
+    def load_beside(self, old: ModelVersion, new: ModelVersion, what: str = "") -> None:
         """Start the new version's workers, beside the old one's.
 
         Args:

@@ -72,7 +72,7 @@ class Assembly:
         upgrade = upgrade_of(models, self.launch, self.boot, place, lambda: startup.done, lambda: listening.at_sockets)
         tables = tables_of(kernel, services, upgrade, urls)
         held = HeldRequests(models.registry, clock, config.queue_jobs, config.queue_bytes)
-        listening = listeners_of(place, tables, kernel, held.take, files, tls)
+        listening = listeners_of(place, tables, kernel, held.hold, files, tls)
         booted = BootParts(place, models.registry, models.registrar, startup, observation.metrics)
         return Parts(
             booted, kernel, models, services, held, upgrade, urls, listening, tables,

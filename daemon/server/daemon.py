@@ -107,7 +107,7 @@ class Daemon:
         except BaseException:
             await service.registrar.stop(0.0)
             engine.close()
-            engine.end()
+            engine.kill_leftovers()
             raise
         await supervision.begin(parts.listening.at_sockets)
         for note in parts.notes:
@@ -128,7 +128,7 @@ class Daemon:
         parts.kernel.observation.events.add("started", started)
         ready(parts.tables.status() | {"notes": [*parts.notes, *service.registrar.ledger.memory.notes]})
         where_asked = urls.inference or str(config.socket)
-        self._launch.notifier.begin(parts.kernel.clock, partial(status_of, service.registry, where_asked))
+        self._launch.notifier.report_ready(parts.kernel.clock, partial(status_of, service.registry, where_asked))
         await self._shutdown.due(parts.upgrade)
         return loading
 
@@ -167,7 +167,7 @@ class Daemon:
         await parts.upgrade.report_counts()
         for listener in listeners:
             listener.abort()
-        engine.end()
+        engine.kill_leftovers()
         for each in reversed(parts.services):
             each.close()
 

@@ -26,7 +26,7 @@ from tsctl.daemon.lifecycle.upgrade.old import Upgrade
 from tsctl.daemon.metrics.exposition import MetricFamily, family
 from tsctl.daemon.models.archives.download import sizes
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import View
+from tsctl.daemon.rows import VersionView
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Fields:
     def __init__(self, services: Sequence[Service]) -> None:
         self._services = services
 
-    def of(self, view: View, model: ModelVersion) -> dict[str, Any]:
+    def of(self, view: VersionView, model: ModelVersion) -> dict[str, Any]:
         """Return the fields of a version in one of its documents."""
         fields: dict[str, Any] = {}
         for each in self._services:
@@ -87,7 +87,7 @@ def tables_of(kernel: Kernel, services: Sequence[Service], upgrade: Upgrade, url
     fields, metrics = Fields(services), dict[str, Route]()
 
     def status() -> dict[str, Any]:
-        document = status_document(config, urls, registry, started, partial(fields.of, View.LIST))
+        document = status_document(config, urls, registry, started, partial(fields.of, VersionView.LIST))
         return document | {"gpus": kernel.gpus.document} | observation.supervision.document | fields.own()
 
     def own(word: str) -> Any | None:
@@ -106,10 +106,10 @@ def tables_of(kernel: Kernel, services: Sequence[Service], upgrade: Upgrade, url
         metrics = metrics_routes(
             registry, observation.metrics, HostMonitor(), kernel.gpus, selection_of(config), fields.families
         )
-    described = partial(fields.of, View.DESCRIPTION)
+    described = partial(fields.of, VersionView.DESCRIPTION)
     managing = join(*(each.routes(Audience.MANAGERS) for each in services))
     control = join(
-        live_routes(registry, started, partial(fields.of, View.LIVE), fields.own),
+        live_routes(registry, started, partial(fields.of, VersionView.LIVE), fields.own),
         batches_routes(registry),
         {"tsctl": upgrade_route(upgrade)},
         *(each.routes(Audience.OPERATORS) for each in services),
@@ -120,7 +120,7 @@ def tables_of(kernel: Kernel, services: Sequence[Service], upgrade: Upgrade, url
             own,
             local_paths=True,
             further=described,
-            served=partial(fields.of, View.WORKER),
+            served=partial(fields.of, VersionView.WORKER),
             operations=fields.operations,
         ),
     )

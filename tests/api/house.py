@@ -35,7 +35,7 @@ from tsctl.daemon.models.registrar import Registration as Wanted
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import answering
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import View
+from tsctl.daemon.rows import VersionView
 from tsctl.daemon.server.bounds import Bounds
 from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.server.kernel import installed, while_there_is_room
@@ -106,14 +106,14 @@ class House:
             *(each.routes(Audience.MANAGERS) for each in self.services),
             management_routes(
                 self.registry, self.registrar, told, local_paths=local_paths,
-                further=partial(fields.of, View.DESCRIPTION), served=partial(fields.of, View.WORKER),
+                further=partial(fields.of, VersionView.DESCRIPTION), served=partial(fields.of, VersionView.WORKER),
                 operations=fields.operations,
             ),
         )  # fmt: skip
         if own:
             observing = (
                 *(each.routes(Audience.OPERATORS) for each in self.services),
-                live_routes(self.registry, 1.0, partial(fields.of, View.LIVE), fields.own),
+                live_routes(self.registry, 1.0, partial(fields.of, VersionView.LIVE), fields.own),
                 batches_routes(self.registry),
             )
             self._commands = join(*observing, self._commands)
@@ -122,7 +122,7 @@ class House:
         self.held = HeldRequests(self.registry, self.clock, config.queue_jobs, config.queue_bytes)
         self._unpack = Unpacking(self.turns, ReceiveBudget(), None, max_body)
         everything = join(self._predictions, self._commands, self._measured)
-        self._router = Router(everything, self.held.take, self._unpack)
+        self._router = Router(everything, self.held.hold, self._unpack)
 
     def _route(self, exchange: Exchange) -> None:
         self._router(exchange)

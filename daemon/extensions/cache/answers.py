@@ -23,7 +23,7 @@ from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.cache import limits_of
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import Samples, View
+from tsctl.daemon.rows import Samples, VersionView
 from tsctl.handlers.tensor_heads import InferHead
 
 OVERHEAD = 700  # bytes that an answer takes beside its body and its headers
@@ -315,9 +315,9 @@ class CacheService(Service):
         seconds, most = limits_of(model.settings.cache)
         model.watchers += (AnswerCache(model, seconds, most, partial(self._note_full, model)),)
 
-    def fields(self, model: ModelVersion, view: View) -> Mapping[str, Any]:
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         cache = cache_of(model)
-        if cache is None or view is not View.DESCRIPTION:
+        if cache is None or view is not VersionView.DESCRIPTION:
             return {}
         return {
             "cache": {

@@ -263,7 +263,7 @@ class Calls:
         finally:
             self._running -= 1
             if arrived:
-                self._arrivals.end()
+                self._arrivals.end_call()
         self._note(call, 200)
         return answer
 
@@ -306,7 +306,7 @@ class Calls:
             yield message
 
     async def _write(self, answer: bytes, peer: str, context: Any) -> None:
-        written = self._writing.begin(peer, len(answer))
+        written = self._writing.begin_answer(peer, len(answer))
         try:
             await context.write(answer)
         finally:

@@ -140,7 +140,7 @@ class HistoryService(Service):
         self._registry = registry
         self._clock = clock
         self._courses: dict[_Key, Course] = {}
-        self._ticker = Ticker(clock, EVERY, self._look)
+        self._ticker = Ticker(clock, EVERY, self._take_samples)
 
     def begin(self) -> None:
         self._ticker.begin()
@@ -177,7 +177,7 @@ class HistoryService(Service):
         for key, samples in rows.items():
             self._courses.setdefault(key, Course()).recall([sample for sample in samples if sample.time > oldest])
 
-    def _look(self) -> None:
+    def _take_samples(self) -> None:
         now, moment = self._clock.now(), time.time()
         courses: dict[_Key, Course] = {}
         for model in self._registry:

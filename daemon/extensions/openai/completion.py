@@ -53,7 +53,7 @@ class Completion(TextAnswer):
             exchange.respond(reply_response(reply, exchange.request.target))
         elif self._stream:
             self._start()
-            exchange.send(self._wording.end(reply.body if self._begun else text_of(reply)))
+            exchange.send(self._wording.last_events(reply.body if self._begun else text_of(reply)))
             exchange.finish()
         else:
             text = b"".join([*self._pieces, reply.body]) if self._begun else text_of(reply)

@@ -29,7 +29,7 @@ from tsctl.daemon.extensions.optimizing.trial import Trial, TrialEvent, TrialSta
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import View
+from tsctl.daemon.rows import VersionView
 from tsctl.daemon.workers.engine import local_pid
 from tsctl.daemon.workers.pool import Pool
 from tsctl.handlers.names import AUTO, usual_optimizations
@@ -300,11 +300,11 @@ class OptimizingService(Service):
     def attach(self, model: ModelVersion) -> None:
         self._trials.attach(model)
 
-    def fields(self, model: ModelVersion, view: View) -> Mapping[str, Any]:
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         trial = self._trials.of(model)
-        if view is View.DESCRIPTION:
+        if view is VersionView.DESCRIPTION:
             return {"optimize": optimized_of(model), "trial": trial_of(trial)}
-        if view is View.WORKER and trial is not None:
+        if view is VersionView.WORKER and trial is not None:
             return {"optimize": list(trial.chosen) or None}
         return {}
 

@@ -9,7 +9,7 @@ from tsctl.daemon.extensions.quarantine.dispatcher import QuarantineDispatcher
 from tsctl.daemon.extensions.quarantine.quarantine import LABEL, Quarantine
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import Samples, View
+from tsctl.daemon.rows import Samples, VersionView
 
 
 class QuarantineService(Service):
@@ -25,8 +25,8 @@ class QuarantineService(Service):
     def attach(self, model: ModelVersion) -> None:
         watch_for_suspects(model)
 
-    def fields(self, model: ModelVersion, view: View) -> Mapping[str, Any]:
-        if view is not View.DESCRIPTION:
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
+        if view is not VersionView.DESCRIPTION:
             return {}
         quarantine = quarantine_of(model)
         suspects = 0 if quarantine is None else len(quarantine.suspects)

@@ -14,7 +14,7 @@ from tsctl.daemon.extensions.residency.residency import Residency, limits_of
 from tsctl.daemon.extensions.residency.state import ResidenceState
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import DETAILED, Samples, View
+from tsctl.daemon.rows import DETAILED, Samples, VersionView
 
 
 def residence_document(model: ModelVersion) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class ResidencyService(Service):
         if before is not None and model.at_startup:
             residence_of(model).recall(before.seconds, before.memory)
 
-    def fields(self, model: ModelVersion, view: View) -> Mapping[str, Any]:
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         return {"residence": residence_document(model)} if view in DETAILED else {}
 
     def document(self) -> Mapping[str, Any]:

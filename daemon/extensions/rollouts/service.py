@@ -12,7 +12,7 @@ from tsctl.daemon.extensions.rollouts.rollouts import Rollouts
 from tsctl.daemon.extensions.rollouts.route import ROLLOUT, RolloutRoute, rollout_document, rollout_operations
 from tsctl.daemon.http.router import Audience, Route
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import View
+from tsctl.daemon.rows import VersionView
 
 
 class RolloutsService(Service):
@@ -35,17 +35,17 @@ class RolloutsService(Service):
     def operations(self) -> Mapping[str, Mapping[str, Operation]]:
         return rollout_operations()
 
-    def fields(self, model: ModelVersion, view: View) -> Mapping[str, Any]:
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         """Return where a rollout is; in lists, of the new version of one that is going on, and live its evidence."""
         rollout = self.rollouts.by_model.get(model.name)
-        if rollout is None or model.version not in rollout.versions or view is View.WORKER:
+        if rollout is None or model.version not in rollout.versions or view is VersionView.WORKER:
             return {}
-        if view is View.DESCRIPTION:
+        if view is VersionView.DESCRIPTION:
             return {"rollout": {"version": rollout.version, "state": rollout.state.value, "share": rollout.share}}
         if model.version != rollout.version:
             return {}
         progress = {"rollout": rollout.progress} if rollout.going_on else {}
-        if view is View.LIST:
+        if view is VersionView.LIST:
             return progress
         return progress | {"evidence": rollout_document(self.rollouts, model.name)["rollout"]}
 

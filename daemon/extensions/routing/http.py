@@ -21,7 +21,7 @@ from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.changes import RouteChanges
 from tsctl.daemon.models.routing.route import Route, parse_route, shown_route
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import Samples, View
+from tsctl.daemon.rows import Samples, VersionView
 
 ROUTE = "route"
 _PATH = f"/models/{{model_name}}/{ROUTE}"
@@ -147,13 +147,13 @@ class RoutingService(Service):
     def operations(self) -> Mapping[str, Mapping[str, Operation]]:
         return route_operations()
 
-    def fields(self, model: ModelVersion, view: View) -> Mapping[str, Any]:
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         """Return the part of its model's requests, from 0 to 1; the route, or whether the version gets copies."""
         route = self._registry.routes.of(model.name)
-        if route is None or view is View.WORKER:
+        if route is None or view is VersionView.WORKER:
             return {}
         share = {"share": route.share(model.version)}
-        if view is View.DESCRIPTION:
+        if view is VersionView.DESCRIPTION:
             return {"route": shown_route(route)} | share
         return share | {"shadow": route.shadow == model.version}
 

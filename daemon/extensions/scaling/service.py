@@ -15,7 +15,7 @@ from tsctl.daemon.extensions.scaling.rule import memory_obstacle, quiet_time
 from tsctl.daemon.models.registering.spec import places_of
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import DETAILED, Samples, View
+from tsctl.daemon.rows import DETAILED, Samples, VersionView
 from tsctl.daemon.workers.engine import local_pid
 from tsctl.daemon.workers.pool import Pool
 
@@ -104,14 +104,14 @@ class Autoscaling:
         self._gpus = gpus
         self._samples = 0
         self._scalers: dict[ModelVersion, Autoscaler] = {}
-        self._ticker = Ticker(clock, SAMPLED, self._look)
+        self._ticker = Ticker(clock, SAMPLED, self._scale_all)
         self.begin, self.close = self._ticker.begin, self._ticker.close
 
     def of(self, model: ModelVersion) -> Autoscaler | None:
         """Return what scales a version; None without a target, and before the first look."""
         return self._scalers.get(model)
 
-    def _look(self) -> None:
+    def _scale_all(self) -> None:
         self._samples += 1
         now, decides = self._clock.now(), self._samples % DECIDED == 0
         scaled = [model for model in self._registry if model.settings.target_queue]
@@ -206,7 +206,7 @@ class ScalingService(Service):
     def close(self) -> None:
         self._autoscaling.close()
 
-    def fields(self, model: ModelVersion, view: View) -> Mapping[str, Any]:
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         return {"autoscaling": autoscaling_of(model, self._autoscaling.of(model))} if view in DETAILED else {}
 
     def replacing(self, old: ModelVersion, new: ModelVersion) -> None:

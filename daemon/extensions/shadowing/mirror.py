@@ -29,7 +29,7 @@ from tsctl.daemon.models.routing.route import Route
 from tsctl.daemon.models.routing.routes import DROPPED, RESULTS, Agreement
 from tsctl.daemon.models.routing.steering import answering_of
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import Samples, View
+from tsctl.daemon.rows import Samples, VersionView
 
 RELATIVE, ABSOLUTE = 1e-3, 1e-6
 MOST_JSON = 256 * 1024  # bytes of an answer that is read as JSON; reading takes at most some milliseconds
@@ -242,7 +242,7 @@ class Mirror:
         )  # fmt: skip
         job.infer = copy.infer
         try:
-            self._idle_time.run(shadow, job)
+            self._idle_time.run_copy(shadow, job)
         except DaemonError:
             self._drop(copy)
 
@@ -260,7 +260,7 @@ class Mirror:
                 flow.refuse()
 
     def _compare(self, copy: Copy, answered: list[bytes], reply: Reply) -> None:
-        self._idle_time.end()
+        self._idle_time.end_copy()
         if copy in self._copies and copy.reply is not None:
             if answered:
                 reply = Reply(reply.status, b"".join((*answered, reply.body)), error=reply.error)
@@ -305,9 +305,9 @@ class ShadowingService(Service):
         if mirror is not None:
             model.watchers = (mirror, *model.watchers)
 
-    def fields(self, model: ModelVersion, view: View) -> Mapping[str, Any]:
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         route = self._registry.routes.of(model.name)
-        if view is not View.DESCRIPTION or route is None or not route.shadow:
+        if view is not VersionView.DESCRIPTION or route is None or not route.shadow:
             return {}
         counts = self._registry.routes.copies.get((model.name, route.shadow), Counter())
         return {"copies": {result: counts[result] for result in RESULTS}}
