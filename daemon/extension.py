@@ -97,7 +97,7 @@ class Kernel:
 
 
 class Service:
-    """A part of one daemon. Each member does nothing by default, and is not even called (server/kernel.py).
+    """A part of one daemon. A member that a subclass does not override does nothing, and costs nothing.
 
         restore ─▶ servers ─▶ the daemon listens ─▶ begin
         told to stop ─▶ settle ─▶ no connection is accepted ─▶ servers are closed ─▶ the last answers have left ─▶ close
