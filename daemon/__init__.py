@@ -42,7 +42,7 @@ daemon never imports torch, so it starts in well under a second; the command lin
       tensors/         inference requests in tensors, and their answers: elements, JSON, binary data, declarations
     lifecycle/         the process: sockets and locks, the two ways into service, the service manager, its end
       upgrade/         its replacement: old and new
-    extension          the seam between the core and the shelf: what a capability may add to a daemon
+    extension  rows    the seam between the core and the shelf: what a capability may add to a daemon, and its tables
     extensions/        the shelf: a folder for each capability that the core does not know
       optimizing/      the fastest set of optimisations of a model, found by trials while it serves
       ranks/           models that several processes or GPUs run together

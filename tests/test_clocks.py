@@ -27,7 +27,7 @@ MAY_READ_IT = {
     "daemon/extensions/torchserve_logs/snapshots.py": "the names of files, and when they were written",
     "daemon/lifecycle/supervision.py": "when a server has ended, for people",
     "daemon/marfile.py": "when an archive was made",
-    "daemon/server/assembly.py": "since when the daemon is there",
+    "daemon/server/routes.py": "since when the daemon is there",
     "daemon/extensions/tracing/tracer.py": "when a span began and ended",
     "daemon/workers/local.py": "since when a worker is there",
     "handlers/optimize/packages/keeping.py": "when libraries were used last, by the time of their folder",

@@ -15,7 +15,7 @@ class AnsweredRequests:
         lines: None to write none.
 
     Attributes:
-        others: called with each request, too: those of extensions.
+        others: what `Service.answer_listener` has returned.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class AnsweredRequests:
         self._metrics = metrics
         self._recurring = recurring
         self._lines = lines
-        self.others: list[Callable[[Request, int, float], None]] = []
+        self.others: tuple[Callable[[Request, int, float], None], ...] = ()
 
     def note(self, request: Request, status: int, seconds: float) -> None:
         """Note a request; `seconds` is the time from its receipt to its answer."""

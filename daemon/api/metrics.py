@@ -11,8 +11,6 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from tsctl.daemon.api.management.describe import FIRST_WORKER_ID
-from tsctl.daemon.config.config import Config
-from tsctl.daemon.config.metrics_file import models_metrics
 from tsctl.daemon.core.errors import ResourceNotFound
 from tsctl.daemon.core.machine.gpu import Gpus
 from tsctl.daemon.core.machine.host import HostMonitor
@@ -132,19 +130,6 @@ def processes(registry: Registry) -> Iterator[MetricFamily]:
 
 def _labels(model: ModelVersion) -> Labels:
     return {"model": model.name, "version": model.version}
-
-
-def selection_of(config: Config) -> Selection:
-    """Return the operator's choice among TorchServe's metrics."""
-    file = config.metrics_file
-    return Selection(
-        config.metrics_mode,
-        None if file is None else {each.name: each.dimensions for each in file.ts_metrics},
-        models_metrics(file, config.model_metrics_auto_detect),
-        None if file is None else {each.name: each.kind for each in (*file.ts_metrics, *file.model_metrics)},
-        {each.name: each.dimensions for each in config.model_metrics},
-        machine=not config.disable_system_metrics,
-    )
 
 
 def metrics_routes(

@@ -83,7 +83,7 @@ def submit(
         for watcher in model.watchers:
             taken = watcher.watch(job, asked) or taken
         if taken:
-            model.taken.add(job)
+            model.taken.add_job(job)
             return job
     if later is None:
         model.submit(job)

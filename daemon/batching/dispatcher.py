@@ -180,7 +180,7 @@ class Dispatcher:
                 job = outcome.job
                 if job.timing is not None:
                     began = now - seconds if batch.reason == "ahead" else batch.sent
-                    job.timing.take(began - job.arrived, seconds, len(batch.jobs))
+                    job.timing.note_batch(began - job.arrived, seconds, len(batch.jobs))
                 if self._end(outcome, now) >= 500:
                     failed += 1
         elif fate is Fate.CANCELLED:
@@ -395,7 +395,7 @@ class Dispatcher:
             job.send()
             job.sent = now
             if job.budget is not None:
-                self.expiry.sent.add(job)
+                self.expiry.sent.add_job(job)
         self.running += len(batch.jobs)
         self.reasons[reason] += 1
         self.sizes[len(batch.jobs)] += 1

@@ -58,7 +58,7 @@ class JobDeadlines:
             heapq.heappop(heap)
         return math.inf
 
-    def add(self, job: Job) -> None:
+    def add_job(self, job: Job) -> None:
         """Add a job, if it has a deadline."""
         if job.budget is not None:
             entry = self._entries[job] = [job.deadline, next(self._numbers), job]
@@ -223,7 +223,7 @@ class Queue:
         self.parked[job] = None
         self.bytes += job.size
         if job.budget is not None:
-            self.deadlines.add(job)
+            self.deadlines.add_job(job)
 
     def _check(self, job: Job, ahead: int) -> None:
         if self._count + len(self.parked) + ahead >= self.max_jobs:
@@ -302,7 +302,7 @@ class Queue:
         self._count += 1
         self.bytes += job.size
         if job.budget is not None:
-            self.deadlines.add(job)
+            self.deadlines.add_job(job)
         return lane
 
     def _youngest_aged(self) -> float:

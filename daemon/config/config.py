@@ -84,10 +84,9 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
     token = values["token_file"] is not None or bool(environment.get("TSCTL_TOKEN"))
     notes, values["worker_variables"] = file.notes, {}
     for extension in EXTENSIONS:
-        named, said = extension.read_keys(file.keys_of(extension), values, token=token)
-        values |= named
-        origins |= dict.fromkeys(named, "file")
-        notes += (*said, *extension.configure(values, places, environment))
+        before = dict(values)
+        notes += (*extension.configure(values, file.keys_of(extension), environment),)
+        origins |= {name: "file" for name in origins if values[name] is not before[name]}
     unread = directory / "config.properties" if directory is not None and values["ts_config"] is None else None
     if unread is not None and unread.is_file():
         # torchserve reads this file. Anyone who can write to the directory where `tsctl` is started could choose

@@ -193,7 +193,7 @@ class Gathered:
         self._lease = take(most) if take is not None and most >= SHARED_FROM else None
         self._view = memoryview(b"") if self._lease is None else self._lease.view
 
-    def add(self, piece: bytes) -> None:
+    def add_piece(self, piece: bytes) -> None:
         at, self.size = self.size, self.size + len(piece)
         if self._lease is not None and self.size <= self._most:
             self._view[at : self.size] = piece
@@ -203,7 +203,7 @@ class Gathered:
             self._lease, self._view = None, memoryview(b"")
         self._pieces.append(piece)
 
-    def end(self) -> Payload:
+    def give_back(self) -> Payload:
         """Return all of them."""
         if self._lease is None or self.size < SHARED_FROM:
             return b"".join(self._pieces) if self._lease is None else bytes(self._view[: self.size])

@@ -321,7 +321,7 @@ class ModelLogs:
         plain: the foreground gets the bare output.
 
     Attributes:
-        copies: a model's name and version → the receiver of a copy of its workers' output.
+        copies: `Service.output_copy`.
     """
 
     def __init__(
@@ -332,7 +332,7 @@ class ModelLogs:
         plain: bool = False,
         as_json: bool = False,
     ) -> None:
-        self.copies: list[Callable[[str, str], OutputLog]] = []
+        self.copies: Sequence[Callable[[str, str], OutputLog | None]] = ()
         self._file_of = file_of
         self._foreground = foreground
         self._plain = plain
@@ -344,7 +344,7 @@ class ModelLogs:
         log = self._open.get((name, version))
         if log is None:
             form, path = OutputFormat(name, version, as_json=self._as_json), self._file_of(name, version)
-            copies = [copy(name, version) for copy in self.copies]
+            copies = [found for copy in self.copies if (found := copy(name, version)) is not None]
             log = _ModelLog(path, form, copies, foreground=self._foreground, plain=self._plain, as_json=self._as_json)
             self._open[name, version] = log
         return log.write

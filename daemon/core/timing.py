@@ -19,7 +19,7 @@ class Timing:
     def __repr__(self) -> str:
         return f"<Timing {self.header(0.0)}>"
 
-    def take(self, queue: float, worker: float, batch: int) -> None:
+    def note_batch(self, queue: float, worker: float, batch: int) -> None:
         """Note that a worker has answered the job's batch."""
         self.queue, self.worker, self.batch = max(0.0, queue), worker, batch
 

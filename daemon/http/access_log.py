@@ -64,9 +64,9 @@ class AccessLog:
             self._begin_second(now)
         stamp = self._stamp + self._rests[int((moment - now) * 1000)]
         if self._as_json:
-            self.add(json_line_of(request, status, seconds, stamp))
+            self.add_line(json_line_of(request, status, seconds, stamp))
         else:
-            self.add(line_of(request, status, seconds, stamp))
+            self.add_line(line_of(request, status, seconds, stamp))
 
     def _begin_second(self, now: int) -> None:
         stamp = stamp_of(now)
@@ -75,7 +75,7 @@ class AccessLog:
             self._offset = stamp[23:]
             self._rests = [".%03d%s" % (each, self._offset) for each in range(1000)]  # noqa: UP031
 
-    def add(self, line: str) -> None:
+    def add_line(self, line: str) -> None:
         lines = self._lines
         lines.append(line)
         if len(lines) >= _LINES_AT_ONCE:

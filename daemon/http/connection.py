@@ -176,7 +176,7 @@ class Connection:
     def resume_writing(self) -> None:
         self._out.paused = False
         if self._lingering is not None:
-            self._lingering.begin(self._host.clock.now())
+            self._lingering.linger(self._host.clock.now())
             self._host.enter(self, ConnectionPhase.LINGER)
             return
         self._host.leave(self)
@@ -380,7 +380,7 @@ class Connection:
     def _end_upload(self) -> None:
         upload, self._upload = self._upload, None
         if upload is not None:
-            upload.end()
+            upload.release()
 
     def _end_reading(self) -> None:
         """Read nothing more, if that was not so already."""

@@ -179,7 +179,7 @@ class Exchange:
         taken, self.buffer, self.size = self.buffer, [], 0
         return taken
 
-    def take(self, most: int) -> list[bytes | memoryview]:
+    def take_bytes(self, most: int) -> list[bytes | memoryview]:
         """Remove and return the first unwritten bytes, at most `most`.
 
         A large piece counts until its last byte is out: until then all of it is in memory.
@@ -326,7 +326,7 @@ class Outgoing:
             if not self.break_off(exchange, sending.refuse()):
                 exchange.take_all()
             else:
-                sending.add(self, exchange.size, now)
+                sending.count_bytes(self, exchange.size, now)
         exchange.counted = exchange.size
 
     def _write(self, exchange: Exchange) -> None:
@@ -339,7 +339,7 @@ class Outgoing:
                 write_all(self.transport, pieces)
         else:
             while exchange.buffer and not self.paused:
-                write_all(self.transport, exchange.take(PIECE))
+                write_all(self.transport, exchange.take_bytes(PIECE))
         if exchange.counted:
             self._sending.taken(self, exchange.counted - exchange.size, self._clock.now())
             exchange.counted = exchange.size

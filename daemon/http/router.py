@@ -7,6 +7,7 @@ keep the exchange for later, or return a coroutine that answers it.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
+from enum import Enum, auto
 from typing import Any, Final
 
 from tsctl.daemon.core.errors import DaemonError, ResourceNotFound
@@ -18,6 +19,14 @@ Hold = Callable[[Exchange, DaemonError, Callable[[Exchange], None]], bool]
 Unpack = Callable[[Exchange, Callable[[Exchange], None]], Coroutine[Any, Any, None] | None]
 
 _log = logging.getLogger("tsctl.daemon.http")
+
+
+class Audience(Enum):
+    """The clients that may ask for a route."""
+
+    CLIENTS = auto()  # of the inference addresses, and of the control socket
+    MANAGERS = auto()  # of the management addresses, and of the control socket
+    OPERATORS = auto()  # of the control socket alone
 
 
 def join(*tables: Mapping[str, Route]) -> dict[str, Route]:

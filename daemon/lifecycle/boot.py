@@ -140,7 +140,7 @@ class Takeover:
         async def work(report: Report) -> None:
             await load(service.startup, service.registry, self._predecessor.inheritance.models, report)
 
-        taking = asyncio.ensure_future(self._predecessor.take(work, self._version))
+        taking = asyncio.ensure_future(self._predecessor.take_over(work, self._version))
         try:
             await first(taking, stop.wait())
             if not taking.done():
@@ -151,7 +151,7 @@ class Takeover:
             await asyncio.gather(taking, return_exceptions=True)
         incoming = IncomingCounts(service.metrics)
         for each in counts:
-            incoming.take(each)
+            incoming.add_totals(each)
         self._counting = asyncio.create_task(self._follow(incoming, service.registrar))
         service.registrar.gate.close()  # until the other one knows that it is no longer the daemon
         service.place.claim()
@@ -167,5 +167,5 @@ class Takeover:
 
     async def _follow(self, incoming: IncomingCounts, registrar: Registrar) -> None:
         """Take what the old daemon counts until it ends; then its directories are ours alone."""
-        await self._predecessor.follow_counts(incoming.take)
+        await self._predecessor.follow_counts(incoming.add_totals)
         registrar.directories.own()

@@ -45,7 +45,7 @@ class Notifier:
     def __repr__(self) -> str:
         return f"<Notifier {self._address!r} watchdog={self.watchdog:g}>"
 
-    def begin(self, clock: Clock, status: Callable[[], str]) -> None:
+    def report_ready(self, clock: Clock, status: Callable[[], str]) -> None:
         """Report that the daemon serves, and from now on its status, and that the loop turns.
 
         Args:

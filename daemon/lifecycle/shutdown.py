@@ -132,7 +132,7 @@ class Shutdown:
             stopping.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await stopping
-            await registrar.end()
+            await registrar.stop_now()
         else:
             stopping.result()
 

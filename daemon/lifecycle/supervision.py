@@ -17,7 +17,7 @@ import logging
 import os
 import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -51,6 +51,17 @@ class SupervisedServer(Protocol):
 
     async def ended(self) -> str:
         """Wait until the server has ended although nothing has closed it; return or raise the reason."""
+
+
+class OwnServer(SupervisedServer, Protocol):
+    """A server at addresses of its own, beside HTTP's."""
+
+    @property
+    def urls(self) -> Sequence[str]:
+        """The addresses, with the ports that the kernel chose."""
+
+    async def close(self, grace: float) -> None:
+        """Accept nothing more, and wait for what is running, at most `grace` seconds."""
 
 
 @dataclass(slots=True)

@@ -119,7 +119,7 @@ class Emitted:
             if kind != "gauge"
         ]
 
-    def take(self, measurements: Sequence[Measurement]) -> None:
+    def add_measurements(self, measurements: Sequence[Measurement]) -> None:
         """Add a worker's measurements, which it reports before its batch returns."""
         for measured in measurements:
             if measured.name == STAGE_TIME and self._take_stage(measured):

@@ -104,7 +104,7 @@ class IncomingCounts:
         self._events: dict[str, int] = {}
         self._clients: dict[str, dict[str, int]] = {}
 
-    def take(self, totals: Totals) -> None:
+    def add_totals(self, totals: Totals) -> None:
         """Add what was counted since the totals that came before."""
         for group, count in totals.answers.items():
             if group in self._metrics.answers:
@@ -168,7 +168,7 @@ def _add(version: VersionMetrics, new: VersionTotals, old: VersionTotals) -> Non
         sums.queue_time += added.queue_time - removed.queue_time
         sums.received += added.received - removed.received
         sums.sent += added.sent - removed.sent
-    version.emitted.take(list(_increases(new.emitted, {_key(each): each for each in old.emitted})))
+    version.emitted.add_measurements(list(_increases(new.emitted, {_key(each): each for each in old.emitted})))
 
 
 def _count(counter: Any, key: Any, more: int) -> None:

@@ -52,11 +52,11 @@ class ModelFactory:
     """Makes models; registers and starts nothing.
 
     Attributes:
-        dispatchers: return the dispatcher of a version with these settings, or None; the first that has one counts.
-            Each is with the setting that the version must have, other than by default, or with an empty text.
-        specified: return the configuration of a version's workers, as the one before has returned it, or another; as
-            for `dispatchers`.
-        attached: called with each model that was made, or is set such a setting later; likewise.
+        dispatchers: `Service.dispatcher`; the first that returns one counts. Each is with the setting that a version
+            must have, other than by default, or with an empty text.
+        specified: `Service.specify`, in turn; likewise.
+        attached: `Service.attach`, called with each model that was made, or is set such a setting later; likewise.
+        logs: of the output of workers.
         parameter_headers: as of each model.
     """
 
@@ -73,10 +73,10 @@ class ModelFactory:
         self._config = config
         self._engine = engine
         self._clock = clock
-        self._logs = logs
+        self.logs = logs
         self._recurring = recurring
         self.dispatchers: Sequence[tuple[str, Callable[[ModelSettings], type[Dispatcher] | None]]] = ()
-        self.specified: list[tuple[str, Callable[[ModelSettings, WorkerSpec], WorkerSpec]]] = []
+        self.specified: Sequence[tuple[str, Callable[[ModelSettings, WorkerSpec], WorkerSpec]]] = ()
         self.attached: Sequence[tuple[str, Callable[[ModelVersion], None]]] = ()
         self.parameter_headers: Mapping[str, ParameterHeader] = {}
         self._placement = Placement(names=gpus)
@@ -164,7 +164,7 @@ class ModelFactory:
                     cores=usable_cores(),
                     chosen_threads=chosen_threads(os.environ),
                     placement=self._placement,
-                    log=self._logs.open(name, version),
+                    log=self.logs.open(name, version),
                     recurring=self._recurring,
                     dispatcher=self._dispatcher(settings),
                     specify=self._specify,

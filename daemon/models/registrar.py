@@ -14,7 +14,7 @@ disk. persistence/restore.py serves the registrations of an earlier run again.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -68,6 +68,7 @@ class Registrar:
         recurring: receives the events; by default they are kept in memory.
 
     Attributes:
+        registry: as given.
         gate: every change from outside passes the gate.
         live: the versions that are registered, loading or leaving.
         directories: the unpacked archives.
@@ -78,7 +79,6 @@ class Registrar:
         replacing: loads versions that take the place of others.
         events: the daemon's events.
         routes: changes the routes of models.
-        leaving: called with a version that must go, and why, before it is unregistered.
         owners: waits for the ends of the processes that own ephemeral versions.
     """
 
@@ -97,7 +97,7 @@ class Registrar:
         recurring = recurring or Recurring(Events(), clock)
         self.events = recurring.events
         self._config = config
-        self._registry = registry
+        self.registry = registry
         self.gate = Gate()
         self.live = live or LiveVersions(registry, metrics or Metrics())
         memory = SnapshotFile(paths.snapshot(config.state_dir), partial(self.events.add, "not-remembered"))
@@ -109,7 +109,6 @@ class Registrar:
         self.ledger = Ledger(registry, memory, self.directories, unused)
         self.retiring = Retiring(clock, logs, self.directories, self.live)
         self.routes = RouteChanges(registry, self.ledger, self.events)
-        self.leaving: list[Callable[[ModelVersion, str], Awaitable[None]]] = []
         self.replacing = Replacing(registry, self.live, self.retiring, self.ledger, self.gate)
         self.owners = OwnerWatch(self.unregister_all)
 
@@ -151,7 +150,7 @@ class Registrar:
             manifest = texts.manifest
             attempt.model, attempt.version = manifest.model_name, manifest.model_version
             check_version(request, manifest)
-            check_own_file(request, manifest, contents.directory, self._registry)
+            check_own_file(request, manifest, contents.directory, self.registry)
             await self.factory.install(manifest, contents.directory, progress)
             if request.ephemeral:
                 self._check_name(request, manifest.model_name, replace=replace)
@@ -163,7 +162,7 @@ class Registrar:
                 self.ledger.unsettled.add(model)
             else:
                 model.before = before_replacement(request, old, reset=reset)
-                self.replacing.begin(old, model)
+                self.replacing.load_beside(old, model)
                 attempt.beside = True
             if request.owner_pid:
                 self.owners.watch(request)
@@ -171,7 +170,7 @@ class Registrar:
             at_once = not model.pool.wanted  # no worker to wait for; the answer says that the replacement is done
             await self.replacing.finish(model, progress, synchronous=request.synchronous or at_once)
             return model
-        await self.begin(model)
+        await self.start_workers(model)
         try:
             if request.synchronous and model.pool.wanted:
                 await self._wait_or_discard(model, progress)
@@ -180,7 +179,7 @@ class Registrar:
         await self.ledger.save()
         return model
 
-    async def begin(self, model: ModelVersion) -> None:
+    async def start_workers(self, model: ModelVersion) -> None:
         """Start the workers of a version that was added, in place of a failed one if there was one."""
         if model.replaces is not None:
             replaced, model.replaces = model.replaces, None
@@ -213,7 +212,7 @@ class Registrar:
             if source.unpacked is not None:
                 self.directories.use(source.unpacked)
             new.before = before_replacement(request, old, reset=False)
-            self.replacing.begin(old, new, what)
+            self.replacing.load_beside(old, new, what)
             await self.replacing.finish(new, progress, synchronous=synchronous)
             return new
 
@@ -296,11 +295,11 @@ class Registrar:
             DaemonError: the model is reserved.
             NotRemembered: the change is applied, but the snapshot could not be written.
         """
-        self._registry.check_unreserved(name)
+        self.registry.check_unreserved(name)
         self.ledger.choose_default(name, version)
-        self._registry.routes.put(name, None)
+        self.registry.routes.put(name, None)
         self.events.add("default-changed", "the default version from now on", model=name, version=version)
-        await self.ledger.remember(self._registry.find(name, version))
+        await self.ledger.remember(self.registry.find(name, version))
 
     async def unregister(self, name: str, version: str | None, owner: str = "") -> ModelVersion:
         """Take a version out of service; running requests finish within the grace time.
@@ -319,9 +318,9 @@ class Registrar:
             NotRemembered: the version is gone, but returns after a restart: the snapshot could not be written.
             CleaningTimedOut: the version is gone, but a worker process could not be ended.
         """
-        check_owner(self._registry.find(name, version), owner)
-        check_unclaimed(self._registry.find(name, version))
-        model = self._registry.remove(name, version)
+        check_owner(self.registry.find(name, version), owner)
+        check_unclaimed(self.registry.find(name, version))
+        model = self.registry.remove(name, version)
         model.reports.add("unregistered", "unregistered")
         try:
             await self.ledger.save()
@@ -340,18 +339,19 @@ class Registrar:
             DaemonError: as `unregister`.
         """
         with self.gate.change():
-            for model in [model for model in self._registry if model.request.owner == owner]:
+            for model in [model for model in self.registry if model.request.owner == owner]:
                 if model.request.ephemeral:
                     model.reports.add("owner-gone", "the process that served it has ended")
                     await self._leave_route(model)
                     await self.unregister(model.name, model.version, owner)
 
     async def _leave_route(self, model: ModelVersion) -> None:
-        """Take a version that must go out of its model's route, and out of what else needs it."""
-        for leaving in self.leaving:
-            await leaving(model, f"the process that served {model.version} has ended")
-        self._registry.routes.drop(model.name, model.version)
-        route = self._registry.routes.of(model.name)
+        """Take a version that must go out of its model's route, and out of what has reserved it."""
+        reservation = self.registry.reservations.get(model.name)
+        if reservation is not None and model.version in reservation.versions:
+            await reservation.release(model, f"the process that served {model.version} has ended")
+        self.registry.routes.drop(model.name, model.version)
+        route = self.registry.routes.of(model.name)
         if route is not None:
             self.ledger.choose_default(model.name, route.main)
 
@@ -370,13 +370,13 @@ class Registrar:
         self.refuse()
         await asyncio.gather(*(self.retiring.retire(model, grace) for model in self.live))
 
-    async def end(self) -> None:
+    async def stop_now(self) -> None:
         """Stop immediately: waiting and running requests are answered 503, and every worker is killed."""
         self.live.stopping = True
-        await asyncio.gather(*(self.retiring.end(model) for model in self.live))
+        await asyncio.gather(*(self.retiring.retire_now(model) for model in self.live))
 
     def _check_name(self, request: Registration, name: str, *, replace: bool) -> None:
-        registered = self._registry.versions(name) if name in self._registry else []
+        registered = self.registry.versions(name) if name in self.registry else []
         check_name(request, name, registered, {entry.name for entry in self.ledger.pending}, replace=replace)
 
     async def _wait_or_discard(self, model: ModelVersion, progress: Progress) -> None:
@@ -384,7 +384,7 @@ class Registrar:
         try:
             await all_ready(model, model.pool.wanted, progress)
         except DaemonError:
-            self._registry.discard(model)
+            self.registry.discard(model)
             self.ledger.memory.discard(model.name, model.version)
             if not model.stopping:  # else `stop` retires the model
                 await self.retiring.retire(model, grace=0.0)

@@ -5,7 +5,7 @@ one change for `tsctl rollback` (persistence/snapshot_file.py).
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -32,10 +32,12 @@ class Reservation(NamedTuple):
     Attributes:
         versions: those that must stay registered.
         refusal: makes the error of a command that would interfere; its text names the remedy.
+        release: called with one of the versions that must go all the same, and why; raises NotRemembered.
     """
 
     versions: tuple[str, ...]
     refusal: Callable[[], DaemonError]
+    release: Callable[[ModelVersion, str], Awaitable[None]]
 
 
 @dataclass(slots=True)
@@ -52,7 +54,7 @@ class Registry:
 
     Attributes:
         listeners: called when a model is no longer expected.
-        forgetting: called when models are gone, with a function that returns whether a name is one of theirs.
+        forgetting: `Service.forget`, called when models are gone.
         reservations: of models, by name.
         routes: the routes of models, whose versions may be gone.
     """
@@ -61,7 +63,7 @@ class Registry:
         self.routes = Routes() if routes is None else routes
         self.reservations: dict[str, Reservation] = {}
         self.listeners: list[Callable[[], None]] = []
-        self.forgetting: list[Callable[[Callable[[str], bool]], None]] = []
+        self.forgetting: Sequence[Callable[[Callable[[str], bool]], None]] = ()
         self._names: dict[str, _Versions] = {}
         self._expected: Counter[str | None] = Counter()  # None: of an archive whose name is not known yet
         self._failed: dict[str, str] = {}

@@ -14,7 +14,7 @@ version stays the default.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -77,11 +77,11 @@ class Replacing:
         gate: a replacement in the background is inside until the snapshot is written.
 
     Attributes:
-        begun: called with the old and the new version when the new one begins to load.
+        told: `Service.replacing`, called when the new version begins to load.
     """
 
     def __init__(self, registry: Registry, live: LiveVersions, retiring: Retiring, ledger: Ledger, gate: Gate) -> None:
-        self.begun: list[Callable[[ModelVersion, ModelVersion], None]] = []
+        self.told: Sequence[Callable[[ModelVersion, ModelVersion], None]] = ()
         self._registry = registry
         self._live = live
         self._retiring = retiring
@@ -106,7 +106,7 @@ class Replacing:
         check_unclaimed(model)
         return model
 
-    def begin(self, old: ModelVersion, new: ModelVersion, what: str = "") -> None:
+    def load_beside(self, old: ModelVersion, new: ModelVersion, what: str = "") -> None:
         """Start the new version's workers, beside the old one's.
 
         Args:
@@ -120,7 +120,7 @@ class Replacing:
         self._live.loading[new] = old
         new.reports.add("replacing", f"{what or new.source.url} is loading, to replace this version")
         new.start(load=bool(old.pool.wanted))  # an archive that cannot be loaded must not replace one that serves
-        for note in self.begun:
+        for note in self.told:
             note(old, new)
 
     async def finish(self, new: ModelVersion, progress: Progress, *, synchronous: bool) -> None:

@@ -93,7 +93,7 @@ class RequestPath:
         spec = worker_spec(
             source.manifest, source.directory, settings,
             in_place=source.unpacked is None, python=source.python, log=resources.log,
-            isolated=metrics.batch_isolated, too_large=self._tell_too_large, measured=metrics.emitted.take,
+            isolated=metrics.batch_isolated, too_large=self._tell_too_large, measured=metrics.emitted.add_measurements,
             share=resources.dispatcher.share,
         )  # fmt: skip
         spec = resources.specify(settings, spec)
@@ -258,7 +258,7 @@ class TakenJobs:
     def __contains__(self, job: object) -> bool:
         return job in self._jobs
 
-    def add(self, job: Job) -> None:
+    def add_job(self, job: Job) -> None:
         """Note that a watcher has taken a job, unless it has answered it already."""
         if job.phase is JobPhase.QUEUED:
             self._jobs[job] = None

@@ -51,7 +51,7 @@ class Retiring:
         await until(model, lambda: model.pool.empty, LEAVE_TIME)
         self._leave(model)
 
-    async def end(self, model: ModelVersion) -> None:
+    async def retire_now(self, model: ModelVersion) -> None:
         """Refuse the waiting requests and kill the workers now; a `retire` in progress finishes, too."""
         self._live.leaving[model] = None
         model.stop()

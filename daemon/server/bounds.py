@@ -3,9 +3,10 @@
 The budgets apply to TCP only, so that the control socket stays reachable under overload.
 """
 
+from collections.abc import Callable
 from functools import partial
 
-from tsctl.daemon.core.arena import Take, open_arena
+from tsctl.daemon.core.arena import Arena, Take, open_arena
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
@@ -18,14 +19,22 @@ class Bounds:
 
     Args:
         receiving, sending: bytes at once.
+        opened: returns a new arena; None where the system has no such memory.
 
     Attributes:
         arena: None where the system has no such memory.
         receiving: the budget for bodies that arrive.
     """
 
-    def __init__(self, receiving: int, sending: int, clock: Clock, recurring: Recurring) -> None:
-        self.arena = open_arena()
+    def __init__(
+        self,
+        receiving: int,
+        sending: int,
+        clock: Clock,
+        recurring: Recurring,
+        opened: Callable[[], Arena | None] = open_arena,
+    ) -> None:
+        self.arena = opened()
         if self.arena is not None:
             self.arena.soon = clock.soon
         self._trimming = Trimming(clock)

@@ -19,6 +19,7 @@ from tsctl.daemon.lifecycle.boot import Boot, ColdStart, Takeover
 from tsctl.daemon.lifecycle.notify import status_of
 from tsctl.daemon.lifecycle.parent import watch_parent
 from tsctl.daemon.lifecycle.shutdown import Shutdown
+from tsctl.daemon.lifecycle.supervision import OwnServer
 from tsctl.daemon.lifecycle.upgrade.new import Predecessor
 from tsctl.daemon.lifecycle.upgrade.successor import Launch
 from tsctl.daemon.server.assembly import Assembly
@@ -49,6 +50,7 @@ class Daemon:
         self._foreground = foreground
         self._boot: Boot = ColdStart(launch.passed) if predecessor is None else Takeover(predecessor, tsctl_version())
         self._shutdown = Shutdown(config.grace, paths.pid_file(config.socket), supervised=launch.supervised)
+        self._servers: Sequence[OwnServer] = ()
         self._assembly = Assembly(config, launch, self._boot, self._shutdown, extensions, foreground)
 
     @property
@@ -91,22 +93,21 @@ class Daemon:
             self._config,
             parts.service,
             parts.models.engine,
-            parts.observation.supervision,
+            parts.kernel.observation.supervision,
         )
         asyncio.get_running_loop().set_exception_handler(supervision.unhandled)
         self._shutdown.watch_signals()
-        for each in parts.services:
-            each.begin()
+        parts.kernel.observation.watch()
         if self._launch.parent is not None:
             watch_parent(self._launch.parent, self._shutdown.parent_gone)
         try:
             await self._boot.prepare(service, self._shutdown.wanted)
             alone = isinstance(self._boot, ColdStart)
-            bound = [address for each in parts.services for address in each.bind(alone=alone)]
+            self._servers = [server for each in parts.services for server in each.servers(alone=alone)]
         except BaseException:
             await service.registrar.stop(0.0)
             engine.close()
-            engine.end()
+            engine.kill_leftovers()
             raise
         await supervision.begin(parts.listening.at_sockets)
         for note in parts.notes:
@@ -116,28 +117,29 @@ class Daemon:
             engine.warm()  # otherwise the loaded models decide which template to warm
         await self._boot.begin(service)
         for each in parts.services:
-            each.serve()
-        for each in parts.services:
-            await supervision.begin(each.servers)
+            each.begin()
+        await supervision.begin(self._servers)
         loading = asyncio.get_running_loop().create_task(_load(parts))
         urls = parts.urls
-        where = [urls.inference, urls.management, urls.metrics, str(config.socket), *bound]
+        where = [urls.inference, urls.management, urls.metrics, str(config.socket)]
+        where += (url for server in self._servers for url in server.urls)
         addresses = ", ".join(dict.fromkeys(filter(None, where)))
-        parts.kernel.events.add("started", f"listening on {addresses}, pid {os.getpid()}, tsctl {tsctl_version()}")
-        ready(parts.status() | {"notes": [*parts.notes, *service.registrar.ledger.memory.notes]})
+        started = f"listening on {addresses}, pid {os.getpid()}, tsctl {tsctl_version()}"
+        parts.kernel.observation.events.add("started", started)
+        ready(parts.tables.status() | {"notes": [*parts.notes, *service.registrar.ledger.memory.notes]})
         where_asked = urls.inference or str(config.socket)
-        self._launch.notifier.begin(parts.kernel.clock, partial(status_of, service.registry, where_asked))
+        self._launch.notifier.report_ready(parts.kernel.clock, partial(status_of, service.registry, where_asked))
         await self._shutdown.due(parts.upgrade)
         return loading
 
     async def _shut_down(self, parts: Parts, loading: asyncio.Task[None]) -> None:
         shutdown, listeners, registrar = self._shutdown, parts.listening.listeners, parts.service.registrar
         replaced, engine = self.successor is not None, parts.models.engine
-        parts.observation.supervision.close()  # first: from now on servers are closed, and none is begun again
+        parts.kernel.observation.supervision.close()  # first: from now on servers are closed, and none is begun again
         if not replaced:
             self._launch.notifier.stopping(self._config.grace)
             stopping = f"stopping, pid {os.getpid()}; running requests have {self._config.grace:g} s"
-            parts.kernel.events.add("stopping", stopping)
+            parts.kernel.observation.events.add("stopping", stopping)
         for each in parts.services:
             await each.settle(replaced=replaced)
         if replaced:
@@ -147,7 +149,7 @@ class Daemon:
         parts.held.close()
         shutdown.close(registrar, parts.listening.at_sockets)
         grace = parts.upgrade.grace if replaced else self._config.grace
-        leaving = asyncio.gather(*(each.leave(grace) for each in parts.services))  # they end when their jobs do
+        leaving = asyncio.gather(*(each.close(grace) for each in self._servers))  # they end when their jobs do
         if replaced:
             await shutdown.wind_down(parts.upgrade, listeners)
         for listener in listeners:
@@ -165,7 +167,7 @@ class Daemon:
         await parts.upgrade.report_counts()
         for listener in listeners:
             listener.abort()
-        engine.end()
+        engine.kill_leftovers()
         for each in reversed(parts.services):
             each.close()
 

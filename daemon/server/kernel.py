@@ -4,10 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tsctl.daemon.api.answered import AnsweredRequests
-from tsctl.daemon.api.inference.routes import inference_routes
 from tsctl.daemon.api.inference.turns import Turns
-from tsctl.daemon.api.metrics import selection_of
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core.client import Clients
@@ -47,14 +44,13 @@ def while_there_is_room(
 def kernel_of(
     config: Config,
     tokens: Tokens,
-    clients: Clients | None,
+    clients: Callable[[], Clients | None],
     clock: Clock,
     observation: Observation,
     bounds: Bounds,
     gpus: Gpus,
     models: Models,
     serves: Callable[[], bool],
-    requests: AnsweredRequests,
     management: Callable[[], Mapping[str, Route]],
 ) -> Kernel:
     """Return the kernel.
@@ -62,45 +58,48 @@ def kernel_of(
     Args:
         serves: returns whether every model to be served from the start is registered or has failed, and the daemon is
             not stopping.
-        clients, requests, management: as in `Kernel`.
+        clients, management: as in `Kernel`.
     """
-    registry, turns = models.registry, Turns(clock.now)
+    registry, engine = models.registry, models.engine
     ready = serves if config.ready_when_full else while_there_is_room(serves, partial(answering, registry))
     return Kernel(
-        config, tokens, clients, clock,
-        observation.events, observation.recurring, observation.metrics, selection_of(config),
-        gpus, registry, models.registrar, ready, turns, bounds.receiving, bounds.send_budget,
-        bounds.take, requests, models.logs, inference_routes(registry, ready, turns), management, observation.soon,
-        models.engine.spare, models.engine.templates,
+        config, tokens, clients, clock, observation, bounds, gpus, registry, models.registrar, ready,
+        Turns(clock.now), management, engine.spare, engine.templates,
     )  # fmt: skip
 
 
-def installed(extensions: Sequence[Extension], kernel: Kernel) -> dict[str, Service]:
-    """Return the services of one daemon by the names of their extensions, in order; of some there is none.
+def installed(extensions: Sequence[Extension], kernel: Kernel) -> list[Service]:
+    """Return the services of one daemon, in order; some extensions have none.
 
     Raises:
         StartError: what the configuration asks for cannot be done.
     """
-    services = {each.name: service for each in extensions if (service := each.install(kernel)) is not None}
-    for each in extensions:
-        if each.name in services:
-            services[each.name].metrics, services[each.name].needs = each.metrics, each.needs
+    services = []
+    for extension in extensions:
+        if (service := extension.install(kernel)) is not None:
+            service.extension = extension
+            services.append(service)
     connect(kernel.registrar, services)
+    listeners = (listener() for listener in members(services, "answer_listener"))
+    kernel.observation.requests.others = tuple(each for each in listeners if each is not None)
     return services
 
 
-def connect(registrar: Registrar, services: Mapping[str, Service]) -> None:
-    """Let what makes and keeps versions call these services, as far as they want it."""
-    registrar.ledger.parts.services = {
-        name: each for name, each in services.items() if type(each).keep is not Service.keep
-    }
-    factory = registrar.factory
-    factory.dispatchers = [(each.__self__.needs, each) for each in _those_with("dispatcher", services)]
-    factory.attached = [(each.__self__.needs, each) for each in _those_with("attach", services)]
+def connect(registrar: Registrar, services: Sequence[Service]) -> None:
+    """Let what makes and keeps versions call the members of these services."""
+
+    def with_needs(name: str) -> list[Any]:
+        return [(each.__self__.extension.needs, each) for each in members(services, name)]
+
+    factory, ledger = registrar.factory, registrar.ledger
+    factory.dispatchers, factory.specified = with_needs("dispatcher"), with_needs("specify")
+    factory.attached, factory.logs.copies = with_needs("attach"), members(services, "output_copy")
+    registrar.replacing.told = members(services, "replacing")
+    registrar.registry.forgetting = members(services, "forget")
+    ledger.told = members(services, "registrations_changed")
+    ledger.parts.services = {each.__self__.extension.name: each.__self__ for each in members(services, "keep")}
 
 
-def _those_with(name: str, services: Mapping[str, Service]) -> list[Any]:
-    """Return a method of each service that has its own: the others do nothing, and cost nothing."""
-    return [
-        getattr(each, name) for each in services.values() if getattr(type(each), name) is not getattr(Service, name)
-    ]
+def members(services: Iterable[Service], name: str) -> list[Any]:
+    """Return this member of each service that has its own: the others do nothing, and cost nothing."""
+    return [getattr(each, name) for each in services if getattr(type(each), name) is not getattr(Service, name)]

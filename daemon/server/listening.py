@@ -2,7 +2,6 @@
 
 import os
 import ssl
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -14,11 +13,9 @@ from tsctl.daemon.http.bounds.full import connections_within
 from tsctl.daemon.http.forwarded import TrustedProxies
 from tsctl.daemon.http.limits import HttpLimits
 from tsctl.daemon.http.listener import Listener
-from tsctl.daemon.http.messages import Request
 from tsctl.daemon.http.router import Hold, Router, join
 from tsctl.daemon.lifecycle.instance import Instance
 from tsctl.daemon.lifecycle.sockets import SupervisedListener
-from tsctl.daemon.server.bounds import Bounds
 from tsctl.daemon.server.routes import Tables
 
 _METRICS_BODY = 64 * 1024  # bytes: requests for metrics need no body
@@ -36,8 +33,6 @@ def listeners_of(
     place: Instance,
     tables: Tables,
     kernel: Kernel,
-    bounds: Bounds,
-    answered: Callable[[Request, int, float], None],
     hold: Hold,
     files: int,
     tls: ssl.SSLContext | None,
@@ -49,10 +44,11 @@ def listeners_of(
         files: descriptors that the process may have open.
         tls: of addresses with TLS.
     """
-    config, clock, found = kernel.config, kernel.clock, DaemonListeners()
+    config, clock, answered, found = kernel.config, kernel.clock, kernel.observation.requests.note, DaemonListeners()
+    bounds = kernel.bounds
     limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
     allowed = {0, os.getuid()}
-    unpacking = partial(Unpacking, kernel.turns, kernel.receiving, kernel.take)
+    unpacking = partial(Unpacking, kernel.turns, bounds.receiving, bounds.take)
     local = Router(join(tables.clients, tables.control), hold, unpacking(limits.max_body))
     found.listeners.append(Listener(local, limits, clock, answered, allowed.__contains__, bounds.arena))
     name = f"control socket {config.socket}"
@@ -60,14 +56,14 @@ def listeners_of(
     proxies = TrustedProxies(config.trusted_proxies) if config.trusted_proxies else None
     limits, sending = replace(limits, connections=connections_within(files), proxies=proxies), bounds.send_budget()
     for endpoint, listening in place.bound:
-        guarded = guard(endpoint, listening, config, kernel.tokens, kernel.clients, clock.now)
+        guarded = guard(endpoint, listening, config, kernel.tokens, kernel.clients(), clock.now)
         size = replace(_limits_of(endpoint, limits), pages=guarded.pages)
         cors = cors_headers(config) if endpoint.inference and not endpoint.management else ()
         router = guarded.router(tables.clients, tables.managers, tables.metrics, hold, unpacking(size.max_body))
         listener = Listener(
             with_preflight(router) if cors else router, size, clock, answered, storage=bounds.arena,
             admit=guarded.admit if guarded.asks else None, receiving=bounds.receiving, sending=sending,
-            full=partial(kernel.events.add, "limit"), headers=cors,
+            full=partial(kernel.observation.events.add, "limit"), headers=cors,
         )  # fmt: skip
         name = f"{'HTTPS' if endpoint.tls else 'HTTP'} {address_of(listening, '').removeprefix('://')}"
         found.listeners.append(listener)

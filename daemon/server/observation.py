@@ -1,81 +1,104 @@
-"""The daemon's notes about itself: events, counters, the ends of its servers, stalls of its loop, lost lines."""
+"""The daemon's notes about itself: events, counters, answered requests, the ends of its servers, stalls, lost lines."""
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 
+from tsctl.daemon import paths
+from tsctl.daemon.api.answered import AnsweredRequests
+from tsctl.daemon.api.observing.events import EventsRoute
+from tsctl.daemon.config.config import Config
 from tsctl.daemon.core import logs
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.events.events import Events, Journal
 from tsctl.daemon.events.loop_watch import LoopWatch
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.extension import Service
+from tsctl.daemon.http.access_log import AccessLog
+from tsctl.daemon.http.router import Audience, Route
+from tsctl.daemon.lifecycle.printed import PrintedLog
 from tsctl.daemon.lifecycle.supervision import Supervision
 from tsctl.daemon.metrics.metrics import Metrics, RecentTimer
 
 _log = logging.getLogger("tsctl.daemon.server")
 
 
-class BackgroundService(Service):
-    """A service that is nothing but calls at its begin and its end, as a ticker is."""
-
-    def __init__(
-        self,
-        begin: Callable[[], None] = lambda: None,
-        settle: Callable[[], None] = lambda: None,
-        close: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._begin, self._settle, self._close = begin, settle, close
-
-    def begin(self) -> None:
-        self._begin()
-
-    async def settle(self, *, replaced: bool) -> None:  # noqa: ARG002 - it ends the same way
-        self._settle()
-
-    def close(self) -> None:
-        self._close()
-
-
-class Observation:
+class Observation(Service):
     """The events and the metrics of one daemon, and what fills them.
 
     Args:
-        file: of events.
-        loop: that the daemon runs on.
+        soon: makes a call on the loop: the caller may be another thread, or in the midst of logging.
+        lines: a line for each answered request; None for none.
+        printed: the file that has the daemon's output, to be kept short; None for none.
     """
 
-    def __init__(self, file: Path, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
-        self.events = Events(Journal(file))
+    def __init__(
+        self,
+        events: Events,
+        clock: Clock,
+        soon: Callable[[Callable[[], None]], None],
+        lines: AccessLog | None = None,
+        printed: PrintedLog | None = None,
+    ) -> None:
+        self.events = events
         self.metrics = Metrics()
-        self.metrics.events = self.events.counts
-        self.recurring = Recurring(self.events, clock)
+        self.metrics.events = events.counts
+        self.recurring = Recurring(events, clock)
         self.supervision = Supervision(self.recurring, clock, self.metrics)
-        self._clock = clock
-        self._loop = loop
+        self.requests = AnsweredRequests(self.metrics, self.recurring, lines)
+        self.soon = soon
+        self.events_route = EventsRoute(events, clock)
+        self._recent = RecentTimer(self.metrics, clock)
+        self._watch = LoopWatch(clock, self._note_stall)
+        self._lines, self._printed = lines, printed
 
-    def soon(self, call: Callable[[], None]) -> None:
-        """Make a call on the loop: the caller may be another thread, or in the midst of logging."""
-        self._loop.call_soon_threadsafe(call)
-
-    def services(self) -> list[Service]:
-        """Return what is to be begun and closed; the events are closed last, before the last line of the log."""
-        recent, watch = RecentTimer(self.metrics, self._clock), LoopWatch(self._clock, self._note_stall)
-        return [
-            BackgroundService(close=partial(_log.info, "stopped")),
-            BackgroundService(close=self.events.close),
-            BackgroundService(self._report_losses, close=lambda: logs.report_losses(lambda text: None)),
-            BackgroundService(close=self.recurring.close),
-            BackgroundService(watch.begin, close=watch.close),
-            BackgroundService(recent.begin, close=recent.close),
-        ]
-
-    def _report_losses(self) -> None:
+    def watch(self) -> None:
+        """Begin before all services: a daemon that is to take over from another may load its models for long."""
         note = self.recurring.note
         logs.report_losses(lambda text: self.soon(partial(note, "log-lost", text, reason=text)))
+        self._watch.begin()
+        self._recent.begin()
+        if self._printed is not None:
+            self._printed.begin()
+
+    def routes(self, audience: Audience) -> Mapping[str, Route]:
+        return self.events_route.routes if audience is Audience.OPERATORS else {}
+
+    async def settle(self, *, replaced: bool) -> None:
+        del replaced
+        self.events_route.close()
+
+    def close(self) -> None:
+        """End: the events last, before the last line of the log."""
+        if self._printed is not None:
+            self._printed.close()
+        if self._lines is not None:
+            self._lines.close()
+        self._recent.close()
+        self._watch.close()
+        self.recurring.close()
+        logs.report_losses(lambda text: None)
+        self.events.close()
+        _log.info("stopped")
 
     def _note_stall(self, late: float) -> None:
         self.metrics.stalled(late)
         self.recurring.note("loop-stalled", f"the event loop did not turn for {late:.1f} s")
+
+
+def observation_of(config: Config, clock: Clock, *, foreground: bool) -> Observation:
+    """Return that of a daemon, which runs on the loop of this thread."""
+    loop = asyncio.get_running_loop()
+    lines, as_json = paths.access_log(config.state_dir), config.log_format == "json"
+
+    def soon(call: Callable[[], None]) -> None:
+        loop.call_soon_threadsafe(call)
+
+    return Observation(
+        Events(Journal(paths.events_file(config.state_dir))),
+        clock,
+        soon,
+        AccessLog(lines, clock, foreground=foreground, as_json=as_json) if config.access_log else None,
+        None if foreground else PrintedLog(clock),
+    )

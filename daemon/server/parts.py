@@ -1,8 +1,7 @@
 """The parts of a daemon, as its life needs them (daemon.py)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tsctl.daemon.api.inference.held import HeldRequests
 from tsctl.daemon.api.management.status import Urls
@@ -11,7 +10,7 @@ from tsctl.daemon.lifecycle.boot import BootParts
 from tsctl.daemon.lifecycle.upgrade.old import Upgrade
 from tsctl.daemon.server.listening import DaemonListeners
 from tsctl.daemon.server.models import Models
-from tsctl.daemon.server.observation import Observation
+from tsctl.daemon.server.routes import Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +19,16 @@ class Parts:
 
     Attributes:
         services: begun in this order before anything listens, and closed in the reverse one when all answers have left.
-        status: returns the document of `tsctl status`.
         notes: sentences for the operator.
     """
 
     service: BootParts
     kernel: Kernel
-    observation: Observation
     models: Models
     services: Sequence[Service]
     held: HeldRequests
     upgrade: Upgrade
     urls: Urls
     listening: DaemonListeners
-    status: Callable[[], dict[str, Any]]
+    tables: Tables
     notes: Sequence[str]

@@ -1,27 +1,32 @@
 """The routes of a daemon, the core's and those of its services, by who may ask for them."""
 
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any
 
+from tsctl.daemon.api.inference.routes import inference_routes
 from tsctl.daemon.api.management.describe import with_fields
 from tsctl.daemon.api.management.registrations import registrations_document
 from tsctl.daemon.api.management.routes import management_routes
-from tsctl.daemon.api.management.status import settings_document
+from tsctl.daemon.api.management.status import Urls, settings_document, status_document
 from tsctl.daemon.api.management.upgrade import upgrade_route
+from tsctl.daemon.api.metric_selection import selection_of
 from tsctl.daemon.api.metrics import metrics_routes
 from tsctl.daemon.api.observing.batches import batches_routes
 from tsctl.daemon.api.observing.live import live_routes
 from tsctl.daemon.api.openapi import Operation
 from tsctl.daemon.config.tokens import may_register
 from tsctl.daemon.core.machine.host import HostMonitor
-from tsctl.daemon.extension import Audience, Kernel, Service
-from tsctl.daemon.http.router import Route, join, resolved
+from tsctl.daemon.extension import Kernel, Service
+from tsctl.daemon.http.router import Audience, Route, join, resolved
 from tsctl.daemon.lifecycle.upgrade.old import Upgrade
 from tsctl.daemon.metrics.exposition import MetricFamily, family
 from tsctl.daemon.models.archives.download import sizes
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.rows import VersionView
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +36,14 @@ class Tables:
     Attributes:
         clients, managers, metrics: of the addresses with these roles.
         control: of the control socket, beside those of clients.
+        status: returns the document of `tsctl status`.
     """
 
     clients: Mapping[str, Route]
     managers: Mapping[str, Route]
     metrics: Mapping[str, Route]
     control: Mapping[str, Route]
+    status: Callable[[], dict[str, Any]]
 
 
 class Fields:
@@ -45,24 +52,12 @@ class Fields:
     def __init__(self, services: Sequence[Service]) -> None:
         self._services = services
 
-    def described(self, model: ModelVersion) -> dict[str, Any]:
-        """Return the members of a version's document, and its fields in `tsctl`."""
+    def of(self, view: VersionView, model: ModelVersion) -> dict[str, Any]:
+        """Return the fields of a version in one of its documents."""
         fields: dict[str, Any] = {}
         for each in self._services:
-            fields = with_fields(fields, each.describe(model))
-        return {"tsctl": fields} | dict(chain.from_iterable(each.members(model).items() for each in self._services))
-
-    def settings(self, model: ModelVersion) -> dict[str, Any]:
-        """Return the settings of a version's workers that are other than its own."""
-        return dict(chain.from_iterable(each.settings(model).items() for each in self._services))
-
-    def listed(self, model: ModelVersion) -> dict[str, Any]:
-        """Return the fields of a version in lists."""
-        return dict(chain.from_iterable(each.listed(model).items() for each in self._services))
-
-    def live(self, model: ModelVersion) -> dict[str, Any]:
-        """Return the fields of a version in `/tsctl/live`."""
-        return self.listed(model) | dict(chain.from_iterable(each.live(model).items() for each in self._services))
+            fields = with_fields(fields, each.fields(model, view))
+        return fields
 
     def own(self) -> dict[str, Any]:
         """Return the fields of the daemon itself."""
@@ -75,31 +70,25 @@ class Fields:
     def families(self, asked: Collection[str] = ()) -> Iterable[MetricFamily]:
         """Return the metrics as they are now, with those that are shown only to clients that ask for these names."""
         for service in self._services:
-            if all(row.asked and row.name not in asked for row in service.metrics):
+            rows = service.extension.metrics
+            if all(row.asked and row.name not in asked for row in rows):
                 continue  # without the work of its samples
-            for row, samples in zip(service.metrics, service.samples(), strict=False):  # none of one that has none
+            for row, samples in zip(rows, service.samples(), strict=False):  # none of one that has none
                 if row.asked and row.name not in asked:
                     continue
                 values = [(dict(zip(row.labels, labels, strict=True)), value) for labels, value in samples]
                 yield family(row.name, row.kind, row.help, values)
 
 
-def tables_of(
-    kernel: Kernel,
-    services: Sequence[Service],
-    events: Mapping[str, Route],
-    upgrade: Upgrade,
-    status: Callable[[], dict[str, Any]],
-    started: float,
-) -> Tables:
-    """Return the routes.
+def tables_of(kernel: Kernel, services: Sequence[Service], upgrade: Upgrade, urls: Urls) -> Tables:
+    """Return the routes of a daemon that starts now."""
+    started = time.time()
+    registry, registrar, config, observation = kernel.registry, kernel.registrar, kernel.config, kernel.observation
+    fields, metrics = Fields(services), dict[str, Route]()
 
-    Args:
-        events: the routes of events.
-        status: returns the document of `tsctl status`.
-        started: seconds since the epoch.
-    """
-    registry, registrar, config = kernel.registry, kernel.registrar, kernel.config
+    def status() -> dict[str, Any]:
+        document = status_document(config, urls, registry, started, partial(fields.of, VersionView.LIST))
+        return document | {"gpus": kernel.gpus.document} | observation.supervision.document | fields.own()
 
     def own(word: str) -> Any | None:
         match word:
@@ -113,15 +102,14 @@ def tables_of(
                 return registrations_document(registry, registrar.ledger)
         return None
 
-    fields, metrics = Fields(services), dict[str, Route]()
     if config.metrics:
         metrics = metrics_routes(
-            registry, kernel.metrics, HostMonitor(), kernel.gpus, kernel.selection, fields.families
+            registry, observation.metrics, HostMonitor(), kernel.gpus, selection_of(config), fields.families
         )
+    described = partial(fields.of, VersionView.DESCRIPTION)
     managing = join(*(each.routes(Audience.MANAGERS) for each in services))
     control = join(
-        events,
-        live_routes(registry, started, fields.live, fields.own),
+        live_routes(registry, started, partial(fields.of, VersionView.LIVE), fields.own),
         batches_routes(registry),
         {"tsctl": upgrade_route(upgrade)},
         *(each.routes(Audience.OPERATORS) for each in services),
@@ -131,12 +119,13 @@ def tables_of(
             registrar,
             own,
             local_paths=True,
-            further=fields.described,
-            served=fields.settings,
+            further=described,
+            served=partial(fields.of, VersionView.WORKER),
             operations=fields.operations,
         ),
     )
-    clients = join(*(each.routes(Audience.CLIENTS) for each in services), kernel.predictions, metrics)
+    predictions = inference_routes(registry, kernel.ready, kernel.turns)
+    clients = join(*(each.routes(Audience.CLIENTS) for each in services), predictions, metrics)
     remote = join(
         managing,
         management_routes(
@@ -144,9 +133,9 @@ def tables_of(
             registrar,
             None,
             local_paths=False,
-            further=fields.described,
+            further=described,
             operations=fields.operations,
             registers=may_register(config, kernel.tokens),
         ),
     )
-    return Tables(clients, resolved(remote), metrics, control)
+    return Tables(clients, resolved(remote), metrics, control, status)

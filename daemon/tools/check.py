@@ -123,7 +123,7 @@ async def check(
         tell("answered", seconds=time.perf_counter() - began, status=reply.status, error=reply.error, body=text)
         return reply.status < 400
     except asyncio.CancelledError:  # Ctrl-C: a worker within a request would take seconds to leave
-        await registrar.end()
+        await registrar.stop_now()
         raise
     except DaemonError as error:
         tell("failed", status=error.status, message=str(error))
@@ -131,7 +131,7 @@ async def check(
     finally:
         await registrar.stop(grace=0.0)
         engine.close()
-        engine.end()
+        engine.kill_leftovers()
 
 
 def main(arguments: Sequence[str]) -> int:

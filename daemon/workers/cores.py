@@ -156,7 +156,7 @@ class Placement:
             planned.update(devices)
         return planned
 
-    def take(self, allowed: Sequence[int], count: int = 1) -> tuple[int, ...]:
+    def take_devices(self, allowed: Sequence[int], count: int = 1) -> tuple[int, ...]:
         """Choose the devices of a worker that is about to start; to be given back by `release`."""
         devices = self.next(allowed, count)
         self._load.update(devices)

@@ -101,7 +101,7 @@ class InFlight:
         kept = sum([len(lease) for lease in self._kept.values()])
         return kept + sum([len(lease) for leases in self._leases.values() for lease in leases])
 
-    def take(self, batch: Batch, leases: Sequence[Lease] = ()) -> None:
+    def add_batch(self, batch: Batch, leases: Sequence[Lease] = ()) -> None:
         """Add a batch behind the others.
 
         Args:
@@ -141,7 +141,7 @@ class InFlight:
             still = set(kept)
             self._kept = {lease.offset: lease for lease in (*self._kept.values(), *ended) if lease.offset in still}
 
-    def end(self) -> None:
+    def end_leases(self) -> None:
         """End all leases; the worker's process has ended, and reads nothing any more."""
         self._leases.clear()
         self._kept.clear()

@@ -113,7 +113,7 @@ class LocalWorker:
     def predict(self, batch: Batch) -> None:
         assert self.state is WorkerState.READY and self._transport is not None, self
         message, leases = predict_of(batch, shared=self._shares)
-        self.in_flight.take(batch, leases)
+        self.in_flight.add_batch(batch, leases)
         if len(self.in_flight) == 1:
             self._time_response()
         self._transport.write(wire.encode(message))
@@ -195,7 +195,7 @@ class LocalWorker:
             self._transport.abort()
         if how.kind == UNREACHABLE:
             self.in_flight.start_all()
-        self.in_flight.end()
+        self.in_flight.end_leases()
         self._flows.close_all()
         how = replace(how, busy=self.in_flight.busy or self._hung)
         for batch, outcomes in self.in_flight.give_back(self._retry, how.reason, self._fate(how)):

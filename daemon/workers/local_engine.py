@@ -51,7 +51,7 @@ class LocalEngine:
         self.templates = Templates(loop, clock, self._children, surroundings, enabled=template)
         self.templates.adopt()
         if started is not None:
-            self.templates.take(started)
+            self.templates.use_started(started)
         if alone:
             with contextlib.suppress(OSError):  # the templates have logged it
                 self._children.clear_up()
@@ -80,8 +80,8 @@ class LocalEngine:
         """Note that another daemon has replaced this one."""
         self._children.handed_over()
 
-    def end(self) -> None:
+    def kill_leftovers(self) -> None:
         """Kill all leftovers of workers and templates; nothing may be needed any more."""
         if self.templates.groups is not None:
-            self.templates.groups.end()
-        self._children.end()
+            self.templates.groups.remove_all()
+        self._children.kill_leftovers()

@@ -330,7 +330,7 @@ class Pool:
 
     def _start(self, slot: Slot) -> None:
         slot.state = SlotState.STARTING
-        gpu_ids = self._placement.take(self._spec.devices, self._spec.gpus_each)
+        gpu_ids = self._placement.take_devices(self._spec.devices, self._spec.gpus_each)
         spec = dataclasses.replace(self._spec, threads=self.threads, gpu_ids=gpu_ids)
         try:
             slot.worker = (spec.engine or self._engine).start_worker(spec, self, self._listener.batches)

@@ -86,7 +86,7 @@ class StubEngine:
         """Return the seconds of a batch."""
         return self.batch_time(len(jobs)) if self.jobs_time is None else self.jobs_time(jobs)
 
-    def begin(self, jobs: Sequence[Job], finished: Callable[[float], None]) -> Timer:
+    def begin_batch(self, jobs: Sequence[Job], finished: Callable[[float], None]) -> Timer:
         """Begin a batch: call `finished` at its end, with the seconds that it took."""
         return Computation(self.clock, self.seconds(jobs), finished)
 
@@ -126,7 +126,7 @@ class StubWorker:
 
     def predict(self, batch: Batch) -> None:
         assert self.state is WorkerState.READY, self
-        self.in_flight.take(batch)
+        self.in_flight.add_batch(batch)
         self.batches.append(batch)
         if len(self.in_flight) == 1:
             self._begin(batch)
@@ -215,7 +215,7 @@ class StubWorker:
         self._events.loaded(self)
 
     def _begin(self, batch: Batch) -> None:
-        self._timer = self._engine.begin(batch.jobs, self._finish)
+        self._timer = self._engine.begin_batch(batch.jobs, self._finish)
 
     def _finish(self, seconds: float) -> None:
         self.answered = True
@@ -252,9 +252,9 @@ class StubRowWorker(StubWorker):
 
     def predict(self, batch: Batch) -> None:
         assert self.state is WorkerState.READY, self
-        self.in_flight.take(batch)
+        self.in_flight.add_batch(batch)
         self.batches.append(batch)
-        self._timers[batch.id] = self._engine.begin(batch.jobs, lambda seconds: self.end(batch.id, seconds))
+        self._timers[batch.id] = self._engine.begin_batch(batch.jobs, lambda seconds: self.end_row(batch.id, seconds))
 
     def set_limits(self, batch_size: int, response_timeout: float) -> None:
         super().set_limits(batch_size, response_timeout)
@@ -265,9 +265,9 @@ class StubRowWorker(StubWorker):
         if number is not None:
             self.in_flight.cancel(number)
             self._timers[number].cancel()
-            self._timers[number] = self._engine.clock.later(0.0, lambda: self.end(number, 0.0))
+            self._timers[number] = self._engine.clock.later(0.0, lambda: self.end_row(number, 0.0))
 
-    def end(self, number: int, seconds: float = 0.0) -> None:
+    def end_row(self, number: int, seconds: float = 0.0) -> None:
         """End a row with its answer."""
         self._timers.pop(number).cancel()
         awaited = self.in_flight.find(number) is not None

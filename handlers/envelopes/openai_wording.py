@@ -48,7 +48,7 @@ class Wording:
         """Return the events of a piece; a character that it is cut in comes with the next one."""
         return self._begin() + self._text(self._decoder.decode(piece), logprobs)
 
-    def end(self, piece: bytes, reason: str = STOP, usage: Usage = None, logprobs: Any = None) -> bytes:
+    def last_events(self, piece: bytes, reason: str = STOP, usage: Usage = None, logprobs: Any = None) -> bytes:
         """Return the events of the last piece, and those that end the answer; arguments as of `whole`."""
         text = self._text(self._decoder.decode(piece, True), logprobs)
         events = self._begin() + text + self._chunk({"delta": {}} if self._chat else _nothing(), reason)

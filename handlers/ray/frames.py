@@ -48,7 +48,7 @@ class FrameOrder:
         self._next = 0
         self._early: dict[int, bytes] = {}
 
-    def take(self, number: int, frame: bytes) -> Iterator[bytes]:
+    def take_frame(self, number: int, frame: bytes) -> Iterator[bytes]:
         """Take a frame; yield it, and those that waited for it, if none before it is missing."""
         self._early[number] = frame
         while self._next in self._early:

@@ -210,7 +210,7 @@ class RemoteWorker(asyncio.Protocol):
                 self._lost.set_exception(error)
 
     def _arrive(self, number: int, frame: bytes) -> None:
-        for each in self._arrived.take(number, frame):
+        for each in self._arrived.take_frame(number, frame):
             if self._transport is not None and not self._transport.is_closing():
                 self._transport.writelines((wire.LENGTH.pack(len(each)), each))
 

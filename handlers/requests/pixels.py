@@ -21,7 +21,7 @@ class Pixels:
         self.most: Any = None  # handlers set it in Pillow, also to 1e9, which is a float
         self._kept = self._row = 0
 
-    def begin(self) -> None:
+    def begin_batch(self) -> None:
         """Begin with no row."""
         self._kept = self._row = 0
 

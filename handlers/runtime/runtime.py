@@ -319,11 +319,11 @@ class Runtime:
 
     def kept(self, batch: wire.Predict) -> list[int]:
         """Return the offsets of a finished batch's values, and of earlier ones, that the handler still uses."""
-        return self.views.end(batch) if self.views.watches else []
+        return self.views.end_batch(batch) if self.views.watches else []
 
     def measured(self) -> list[wire.Measurement]:
         """Return the handler's measurements since the last call."""
-        return self._tally.take()
+        return self._tally.take_measurements()
 
     def _handle_readable(
         self,

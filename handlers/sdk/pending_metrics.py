@@ -62,7 +62,7 @@ class PendingMetrics:
             if kind == "histogram":
                 known.buckets[bisect_left(wire.BOUNDS, number)] += 1
 
-    def take(self) -> list[wire.Measurement]:
+    def take_measurements(self) -> list[wire.Measurement]:
         """Return the measurements, and start anew."""
         if not self._waiting:
             return []

@@ -33,7 +33,7 @@ class Views:
             self.watches = True
             self._running.setdefault(id(value), []).append(weakref.ref(array))
 
-    def end(self, batch: wire.Predict) -> list[int]:
+    def end_batch(self, batch: wire.Predict) -> list[int]:
         """Note that a batch is done; return the offsets of all values whose arrays live."""
         with self._lock:
             for each in batch.stored:

@@ -98,7 +98,7 @@ class TypedEntryPoint(EntryPoint):
         Bodies whose images or sounds do not fit beside those before them stay, for `answer`.
         """
         unreadable = {}
-        self._pixels.begin()
+        self._pixels.begin_batch()
         for index, body in enumerate(data):
             if isinstance(body, RequestBody):
                 try:
@@ -201,7 +201,7 @@ class TypedEntryPoint(EntryPoint):
         left = list(rows)
         while left:
             values: dict[int, Values | Instances] = {}
-            self._pixels.begin()
+            self._pixels.begin_batch()
             decoded = [row for row in left if not isinstance(data[row], RequestBody)]
             for row in decoded or left:
                 try:

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from tests.http.peer import Answer, Peer, Server
 from tsctl.daemon import paths
-from tsctl.daemon.api.answered import AnsweredRequests
 from tsctl.daemon.api.guards import Guard
 from tsctl.daemon.api.inference.held import HeldRequests
 from tsctl.daemon.api.inference.routes import inference_routes
@@ -18,7 +17,6 @@ from tsctl.daemon.api.inference.unpack import Unpacking
 from tsctl.daemon.api.management.routes import management_routes
 from tsctl.daemon.api.metrics import metrics_routes
 from tsctl.daemon.api.observing.batches import batches_routes
-from tsctl.daemon.api.observing.events import EventsRoute
 from tsctl.daemon.api.observing.live import live_routes
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.config.tokens import Tokens
@@ -27,22 +25,21 @@ from tsctl.daemon.core.machine.cards import Card, FoundCards
 from tsctl.daemon.core.machine.gpu import Gpus
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.events.events import Events
-from tsctl.daemon.events.recurring import Recurring
-from tsctl.daemon.extension import Audience, Kernel, Service
+from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
-from tsctl.daemon.http.bounds.sending import SendBudget
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.limits import HttpLimits
-from tsctl.daemon.http.router import Router, join
-from tsctl.daemon.metrics.metrics import Metrics
-from tsctl.daemon.metrics.torchserve.selection import Selection
+from tsctl.daemon.http.router import Audience, Router, join
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registrar import Registration as Wanted
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import answering
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.rows import VersionView
+from tsctl.daemon.server.bounds import Bounds
 from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.server.kernel import installed, while_there_is_room
+from tsctl.daemon.server.observation import Observation
 from tsctl.daemon.server.routes import Fields
 from tsctl.daemon.tables import PROTOCOLS
 from tsctl.daemon.workers.stub import StubEngine
@@ -80,15 +77,15 @@ class House:
         self._server = Server(self._route, HttpLimits(max_body=max_body))
         self.clock, self.exchanges = self._server.clock, self._server.exchanges
         self.peers: list[Peer] = []  # of the exchanges
-        self.registry, self.metrics = Registry(), Metrics()
+        self.registry = Registry()
         self.engine = StubEngine(self.clock)
         logs = ModelLogs(partial(paths.model_log, root), foreground=False)
         config = resolve(flags | settings, {})
-        recurring = Recurring(Events(), self.clock)
+        self.observation = observation = Observation(Events(), self.clock, self.clock.soon)
+        self.metrics = observation.metrics
         self.registrar = Registrar(
-            config, self.registry, self.engine, self.clock, logs, self.metrics, recurring=recurring
+            config, self.registry, self.engine, self.clock, logs, self.metrics, recurring=observation.recurring
         )
-        self.metrics.events = recurring.events.counts
         self.registrar.clean()
         self.turns = Turns(self.clock.now)
         self.started = True  # what is served from the start has been registered
@@ -98,28 +95,25 @@ class House:
             ready = while_there_is_room(ready, partial(answering, self.registry))
         predictions = inference_routes(self.registry, ready, self.turns)
         self.gpus = Gpus(self.clock, gpus, lambda: FoundCards(gpus, "580.1"))
+        bounds = Bounds(2**30, 2**30, self.clock, observation.recurring, lambda: None)
         self.kernel = kernel = Kernel(
-            config, Tokens(), None, self.clock, recurring.events, recurring, self.metrics, Selection(),
-            self.gpus,
-            self.registry, self.registrar, ready, self.turns, ReceiveBudget(), SendBudget, None,
-            AnsweredRequests(Metrics(), recurring), logs, predictions, lambda: self._commands, self.clock.soon,
-            lambda pid: None,
+            config, Tokens(), lambda: None, self.clock, observation, bounds, self.gpus, self.registry, self.registrar,
+            ready, self.turns, lambda: self._commands, lambda pid: None,
         )  # fmt: skip
-        self.services = [*installed(EXTENSIONS, kernel).values()]
+        self.services = [*installed(EXTENSIONS, kernel), observation]
         fields = Fields(self.services)
         self._commands = join(
             *(each.routes(Audience.MANAGERS) for each in self.services),
             management_routes(
-                self.registry, self.registrar, told, local_paths=local_paths, further=fields.described,
-                served=fields.settings, operations=fields.operations,
+                self.registry, self.registrar, told, local_paths=local_paths,
+                further=partial(fields.of, VersionView.DESCRIPTION), served=partial(fields.of, VersionView.WORKER),
+                operations=fields.operations,
             ),
         )  # fmt: skip
-        self.events_route = EventsRoute(self.registrar.events, self.clock)
         if own:
             observing = (
                 *(each.routes(Audience.OPERATORS) for each in self.services),
-                self.events_route.routes,
-                live_routes(self.registry, 1.0, fields.live, fields.own),
+                live_routes(self.registry, 1.0, partial(fields.of, VersionView.LIVE), fields.own),
                 batches_routes(self.registry),
             )
             self._commands = join(*observing, self._commands)
@@ -128,7 +122,7 @@ class House:
         self.held = HeldRequests(self.registry, self.clock, config.queue_jobs, config.queue_bytes)
         self._unpack = Unpacking(self.turns, ReceiveBudget(), None, max_body)
         everything = join(self._predictions, self._commands, self._measured)
-        self._router = Router(everything, self.held.take, self._unpack)
+        self._router = Router(everything, self.held.hold, self._unpack)
 
     def _route(self, exchange: Exchange) -> None:
         self._router(exchange)

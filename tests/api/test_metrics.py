@@ -6,8 +6,9 @@ from pathlib import Path
 from tests.api.house import House
 from tests.metrics.reading import values
 from tsctl.daemon.core.machine.cards import Card
-from tsctl.daemon.extension import MetricRow, Samples, Service
+from tsctl.daemon.extension import Extension, Service
 from tsctl.daemon.metrics.version import OTHER, REASONS
+from tsctl.daemon.rows import MetricRow, Samples
 from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.server.routes import Fields
 from tsctl.daemon.workers.engine import ENDS
@@ -98,8 +99,11 @@ async def test_gpus_are_shown_where_there_are_some(tmp_path: Path) -> None:
 
 
 def test_each_metric_that_must_be_asked_for_is_shown_where_its_own_name_is() -> None:
-    class Mixed(Service):
+    class Rows(Extension):
         metrics = tuple(MetricRow(name, "gauge", "", (), asked=name != "open") for name in ("open", "one", "other"))
+
+    class Mixed(Service):
+        extension = Rows()
 
         def samples(self) -> Samples:
             return [[((), 1.0)]] * 3

@@ -19,8 +19,8 @@ def job(deadline: float) -> Job:
 def test_the_earliest_is_the_first() -> None:
     deadlines = JobDeadlines()
     late, early = job(9.0), job(5.0)
-    deadlines.add(late)
-    deadlines.add(early)
+    deadlines.add_job(late)
+    deadlines.add_job(early)
 
     assert deadlines.next == 5.0
     assert deadlines.first(4.9) is None
@@ -32,7 +32,7 @@ def test_the_earliest_is_the_first() -> None:
 def test_a_job_without_a_deadline_is_not_watched() -> None:
     deadlines = JobDeadlines()
     free = Client().job("j")
-    deadlines.add(free)
+    deadlines.add_job(free)
     deadlines.discard(free)
 
     assert len(deadlines) == 0
@@ -42,7 +42,7 @@ def test_a_job_without_a_deadline_is_not_watched() -> None:
 
 def test_one_that_is_not_watched_can_be_discarded() -> None:
     deadlines = JobDeadlines()
-    deadlines.add(job(1.0))
+    deadlines.add_job(job(1.0))
     deadlines.discard(job(1.0))
 
     assert len(deadlines) == 1
@@ -51,7 +51,7 @@ def test_one_that_is_not_watched_can_be_discarded() -> None:
 def test_a_job_that_has_gone_is_not_kept_alive() -> None:
     deadlines = JobDeadlines()
     gone = job(1000.0)
-    deadlines.add(gone)
+    deadlines.add_job(gone)
     deadlines.discard(gone)
 
     assert gc.get_referrers(gone) == []  # but this function's own variable, which does not count
@@ -61,7 +61,7 @@ def test_what_has_gone_takes_no_room() -> None:
     deadlines = JobDeadlines()
     for _ in range(10_000):
         short = job(1000.0)
-        deadlines.add(short)
+        deadlines.add_job(short)
         deadlines.discard(short)
 
     assert len(deadlines._heap) < 100
@@ -73,7 +73,7 @@ def test_it_always_knows_the_next(steps: list[tuple[str, int]], seed: int) -> No
     for step, deadline in steps:
         if step == "add":
             inside.append(job(1.0 + deadline))
-            deadlines.add(inside[-1])
+            deadlines.add_job(inside[-1])
         elif inside:
             deadlines.discard(inside.pop(dice.randrange(len(inside))))
 

@@ -36,7 +36,7 @@ def test_a_piece_after_the_deadline_is_dropped() -> None:
 
 def test_an_expectation_that_is_far_too_long_does_not_keep_everybody_out() -> None:
     bench = limited()
-    bench.model.traffic.times.add(1, 100.0)  # one batch was in a swamp
+    bench.model.traffic.times.learn_batch(1, 100.0)  # one batch was in a swamp
     bench.model.traffic.last_time, bench.model.traffic.last_return = 100.0, bench.clock.now()
     bench.engine.batch_time = lambda size: 0.01
 

@@ -37,7 +37,7 @@ def test_an_extension_adds_variables_unless_somebody_has_chosen_them(
 ) -> None:
     class Adding(Extension):
         def configure(
-            self, values: dict[str, Any], places: Mapping[str, str], environment: Mapping[str, str]
+            self, values: dict[str, Any], keys: Mapping[str, str], environment: Mapping[str, str]
         ) -> Sequence[str]:
             values["worker_variables"] |= {"PLACE": str(values["state_dir"]), "MODE": "usual"}
             return ()

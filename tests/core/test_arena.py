@@ -344,9 +344,9 @@ def test_pieces_are_gathered_in_order_wherever_there_is_room(most: int, pieces: 
     content = [bytes([number]) * SHARED_FROM for number in range(pieces)]
     gathered = Gathered(arena.take, most)
     for piece in content:
-        gathered.add(piece)
+        gathered.add_piece(piece)
 
-    body = gathered.end()
+    body = gathered.give_back()
     del gathered
 
     whole = b"".join(content)
@@ -358,7 +358,7 @@ def test_pieces_are_gathered_in_order_wherever_there_is_room(most: int, pieces: 
 
 def test_pieces_are_joined_where_there_is_no_arena() -> None:
     gathered = Gathered(None, SHARED_FROM)
-    gathered.add(b"a")
-    gathered.add(b"b")
+    gathered.add_piece(b"a")
+    gathered.add_piece(b"b")
 
-    assert gathered.end() == b"ab"
+    assert gathered.give_back() == b"ab"

@@ -66,15 +66,15 @@ def access(tmp_path: Path) -> Iterator[Access]:
 
 
 def test_access_lines_are_written_half_a_second_after_the_first_and_at_the_close(access: Access) -> None:
-    access.log.add("one")
+    access.log.add_line("one")
     access.clock.advance(0.4)
-    access.log.add("GET /%s%d 200")
+    access.log.add_line("GET /%s%d 200")
     assert not access.file.exists()
 
     access.clock.advance(0.11)
 
     assert access.file.read_text() == "one\nGET /%s%d 200\n"
-    access.log.add("last")
+    access.log.add_line("last")
     access.log.close()
     access.clock.advance(1.0)
     assert access.file.read_text() == "one\nGET /%s%d 200\nlast\n", "once"
@@ -82,7 +82,7 @@ def test_access_lines_are_written_half_a_second_after_the_first_and_at_the_close
 
 def test_many_access_lines_are_written_at_once(access: Access) -> None:
     for number in range(375):
-        access.log.add(str(number))
+        access.log.add_line(str(number))
 
     assert access.file.read_text().splitlines() == [str(number) for number in range(250)]
 
@@ -91,7 +91,7 @@ def test_a_busy_log_keeps_one_timer(access: Access, monkeypatch: pytest.MonkeyPa
     written: list[int] = []
     monkeypatch.setattr(LineLog, "write", lambda log, text: written.append(text.count("\n") + 1))
     for _ in range(2000):
-        access.log.add("line")
+        access.log.add_line("line")
         access.clock.advance(0.001)  # a batch of 250 in 0.25 s: two of them until the first one's time has passed
 
     assert len(written) <= 2000 / 250 + 2000 * 0.001 / 0.5
@@ -102,7 +102,7 @@ def test_a_full_log_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     log = AccessLog(tmp_path / "access.log", FakeClock(), foreground=False)
 
     for line in ("first line", "second line"):
-        log.add(line)
+        log.add_line(line)
         log.flush()
     log.close()
 

@@ -233,13 +233,13 @@ def test_unwritten_pieces_are_taken_whole_as_far_as_they_fit_and_a_larger_one_in
     small, middle, large = (bytes(piece) for piece in exchange.buffer)
     assert exchange.size == len(b"abcdefghijklmnop") + 3 * OVERHEAD
 
-    assert exchange.take(len(small + middle) - 1) == [small]
-    assert exchange.take(len(middle)) == [middle]
+    assert exchange.take_bytes(len(small + middle) - 1) == [small]
+    assert exchange.take_bytes(len(middle)) == [middle]
     before = exchange.size
-    assert exchange.take(4) == [large[:4]]
+    assert exchange.take_bytes(4) == [large[:4]]
     assert exchange.size == before, "it is in memory until its last byte is out"
-    assert exchange.take(len(large)) == [large[4:]]
-    assert exchange.size == 0 and exchange.take(1) == []
+    assert exchange.take_bytes(len(large)) == [large[4:]]
+    assert exchange.size == 0 and exchange.take_bytes(1) == []
 
 
 def test_a_piece_that_is_written_counts_no_more() -> None:
@@ -248,11 +248,11 @@ def test_a_piece_that_is_written_counts_no_more() -> None:
     exchange.respond(Response(200, b"x" * (JOINED_BODY + 1)))
     head, body = connection.pieces
 
-    exchange.take(head)
+    exchange.take_bytes(head)
     assert exchange.size == body
-    exchange.take(body - 1)
+    exchange.take_bytes(body - 1)
     assert exchange.size == body
-    exchange.take(1)
+    exchange.take_bytes(1)
     assert exchange.size == 0
 
 

@@ -6,11 +6,15 @@ from typing import Any
 
 from tests.kit.daemon import StubDaemon
 from tsctl.daemon.core.errors import Conflict
-from tsctl.daemon.extension import Service
+from tsctl.daemon.extension import Extension, Service
 from tsctl.daemon.models.registry import Reservation
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.server.kernel import connect
 from tsctl.daemon.workers.stub import StubEngine
+
+
+class Noted(Extension):
+    name = "noted"
 
 
 class NotedService(Service):
@@ -19,17 +23,17 @@ class NotedService(Service):
     Attributes:
         kept: its part of the snapshot.
         restored: what it was given of the last one, and the names that were registered then.
-        left, forgotten: how it was called.
+        released, forgotten: how it was called.
     """
+
+    extension = Noted()
 
     def __init__(self, daemon: StubDaemon) -> None:
         self.kept: Mapping[str, Any] | None = None
         self.restored: list[tuple[Any, list[str]]] = []
-        self.left: list[tuple[str, str]] = []
+        self.released: list[tuple[str, str]] = []
         self.forgotten: list[str] = []
         self._daemon = daemon
-        daemon.registrar.leaving.append(self.note_leaving)
-        daemon.registry.forgetting.append(self.note_forgotten)
 
     def keep(self, *, last: bool) -> Mapping[str, Any] | None:
         return {**self.kept, "last": True} if last and self.kept is not None else self.kept
@@ -44,12 +48,13 @@ class NotedService(Service):
 
     def reserve(self, name: str, versions: tuple[str, ...]) -> None:
         refusal = partial(Conflict, name, "", f"{name} is reserved. End it.")
-        self._daemon.registry.reservations[name] = Reservation(versions, refusal)
+        self._daemon.registry.reservations[name] = Reservation(versions, refusal, self.release)
 
-    async def note_leaving(self, model: ModelVersion, why: str) -> None:
-        self.left.append((f"{model.name}/{model.version}", why))
+    async def release(self, model: ModelVersion, why: str) -> None:
+        self.released.append((f"{model.name}/{model.version}", why))
+        del self._daemon.registry.reservations[model.name]
 
-    def note_forgotten(self, gone: Callable[[str], bool]) -> None:
+    def forget(self, gone: Callable[[str], bool]) -> None:
         self.forgotten += filter(gone, ("m", "n"))
 
 
@@ -61,4 +66,4 @@ class NotedDaemon(StubDaemon):
     def use(self, engine: StubEngine) -> None:
         super().use(engine)
         self.service = NotedService(self)
-        connect(self.registrar, {"noted": self.service})
+        connect(self.registrar, [self.service])

@@ -70,7 +70,7 @@ def manager(place: str) -> Iterator[Manager]:
 def test_a_daemon_that_serves_is_ready_and_tells_its_status(place: str, manager: Manager, clock: FakeClock) -> None:
     notifier = Notifier(place)
 
-    notifier.begin(clock, lambda: "Serving no model yet")
+    notifier.report_ready(clock, lambda: "Serving no model yet")
 
     assert manager.heard() == [{"READY": "1"}, {"STATUS": "Serving no model yet"}]
     notifier.close()
@@ -79,7 +79,7 @@ def test_a_daemon_that_serves_is_ready_and_tells_its_status(place: str, manager:
 def test_a_status_is_told_when_it_changes(place: str, manager: Manager, clock: FakeClock) -> None:
     lines = ["one model", "one model", "two models"]
     notifier = Notifier(place)
-    notifier.begin(clock, lambda: lines.pop(0))
+    notifier.report_ready(clock, lambda: lines.pop(0))
     manager.heard()
 
     clock.advance(5.0)
@@ -92,7 +92,7 @@ def test_a_status_is_told_when_it_changes(place: str, manager: Manager, clock: F
 
 def test_the_loop_feeds_the_watchdog_twice_in_its_time(place: str, manager: Manager, clock: FakeClock) -> None:
     notifier = Notifier(place, watchdog=4.0)
-    notifier.begin(clock, str)
+    notifier.report_ready(clock, str)
     manager.heard()
 
     clock.advance(8.0)
@@ -103,7 +103,7 @@ def test_the_loop_feeds_the_watchdog_twice_in_its_time(place: str, manager: Mana
 
 def test_a_replaced_daemon_is_silent(place: str, manager: Manager, clock: FakeClock) -> None:
     notifier = Notifier(place, watchdog=4.0)
-    notifier.begin(clock, str)
+    notifier.report_ready(clock, str)
     manager.heard()
 
     notifier.close()
@@ -117,7 +117,7 @@ def test_a_stop_takes_as_long_as_the_grace_time_says_and_keeps_its_status(
     place: str, manager: Manager, clock: FakeClock
 ) -> None:
     notifier = Notifier(place)
-    notifier.begin(clock, lambda: "Serving")
+    notifier.report_ready(clock, lambda: "Serving")
     manager.heard()
 
     notifier.stopping(30.0)
@@ -132,7 +132,7 @@ def test_an_abstract_address_begins_with_an_at(clock: FakeClock, tmp_path: Path)
     address = f"@tsctl-test-{tmp_path.name}-{tmp_path.stat().st_ino}"
     manager, notifier = Manager(address), Notifier(address)
 
-    notifier.begin(clock, str)
+    notifier.report_ready(clock, str)
 
     assert manager.heard() == [{"READY": "1"}]
     notifier.close()
@@ -144,7 +144,7 @@ def test_what_the_manager_has_no_room_for_goes_with_the_next_message(
 ) -> None:
     fill(place)
     notifier = Notifier(place, watchdog=10.0)
-    notifier.begin(clock, str)
+    notifier.report_ready(clock, str)
     assert {"READY": "1"} not in manager.heard()
 
     clock.advance(5.0)
@@ -159,7 +159,7 @@ def test_a_manager_that_is_not_there_is_named_once(
     notifier = Notifier(place)
 
     with caplog.at_level(logging.WARNING):
-        notifier.begin(clock, lambda: "Serving")
+        notifier.report_ready(clock, lambda: "Serving")
         clock.advance(60.0)
 
     (record,) = caplog.records
@@ -169,7 +169,7 @@ def test_a_manager_that_is_not_there_is_named_once(
 def test_without_a_manager_no_timer_is_set(clock: FakeClock) -> None:
     notifier = notifier_of({}, PID)
 
-    notifier.begin(clock, lambda: pytest.fail("nobody asks for the status"))
+    notifier.report_ready(clock, lambda: pytest.fail("nobody asks for the status"))
     notifier.stopping(1.0)
 
     assert not clock.step()

@@ -247,7 +247,7 @@ def event_stream(clock: FakeClock, work: Callable[[], Any]) -> float:
     events = SimpleNamespace(listeners={}, refresh=work)
     exchange = SimpleNamespace(start=lambda response: None, send=lambda data: None, size=0)
     query = SimpleNamespace(find=lambda events: ([], 0))
-    EventStream(*cast(Any, (exchange, query, events, clock, lambda stream: None))).begin()
+    EventStream(*cast(Any, (exchange, query, events, clock, lambda stream: None))).begin_stream()
     return 1.0
 
 
@@ -263,7 +263,7 @@ def notifier(clock: FakeClock, work: Callable[[], Any]) -> float:
     assert told._socket is not None
     told._socket.close()
     told._tell = lambda **fields: None  # type: ignore[method-assign]
-    clock.later(0.0, lambda: told.begin(clock, lambda: work() or ""))
+    clock.later(0.0, lambda: told.report_ready(clock, lambda: work() or ""))
     return 1.0
 
 

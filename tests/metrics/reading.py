@@ -53,7 +53,7 @@ def report(
     """Report a value of this version's handler, as its worker would send it."""
     tally = PendingMetrics()
     tally.add(kind, name, unit, dimensions.items(), value)
-    version.emitted.take(tally.take())
+    version.emitted.add_measurements(tally.take_measurements())
     return version
 
 

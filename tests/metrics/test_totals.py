@@ -54,7 +54,7 @@ def do(version: VersionMetrics, metrics: Metrics, word: str, value: float) -> No
 
 def send(outgoing: OutgoingCounts, incoming: IncomingCounts) -> None:
     for each in outgoing.changed():
-        incoming.take(msgspec.json.decode(msgspec.json.encode(each), type=Totals))
+        incoming.add_totals(msgspec.json.decode(msgspec.json.encode(each), type=Totals))
 
 
 def seen(metrics: Metrics) -> dict[str, float]:
@@ -123,6 +123,6 @@ def test_counts_with_other_bounds_or_unknown_names_are_left_out() -> None:
         b'"counters":{"colours":{"red":1},"codes":{"200":2}}}]}'
     )
 
-    IncomingCounts(new).take(msgspec.json.decode(said, type=Totals))
+    IncomingCounts(new).add_totals(msgspec.json.decode(said, type=Totals))
 
     assert (ours.codes, sum(ours.ok.counts), new.answers["2XX"]) == ({200: 2}, 0, 0)

@@ -73,7 +73,7 @@ async def test_a_daemon_that_stops_accepts_no_registration_and_no_request(at_onc
     model = await bench.register(bench.mar())
 
     if at_once:
-        await bench.registrar.end()
+        await bench.registrar.stop_now()
     else:
         bench.registrar.refuse()
 

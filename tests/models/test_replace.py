@@ -15,7 +15,7 @@ async def test_without_waiting_it_is_a_change_that_an_upgrade_waits_for(bench: S
 
     gate = bench.registrar.gate
     assert repr(gate) == "<Gate open, 1 inside>"
-    await bench.registrar.end()
+    await bench.registrar.stop_now()
     await gate.emptied()
 
 

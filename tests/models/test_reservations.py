@@ -61,13 +61,15 @@ async def test_a_version_that_is_not_needed_and_another_model_are_free(tmp_path:
     assert bench.names == ["m/1.0", "m/2.0"]
 
 
-async def test_a_version_whose_program_has_ended_leaves_first(tmp_path: Path) -> None:
+async def test_a_reserved_version_whose_program_has_ended_is_released_first(tmp_path: Path) -> None:
     bench = NotedDaemon(tmp_path)
-    await bench.register(bench.mar(), ephemeral=True, owner="token")
+    for name in ("m", "n"):
+        await bench.register(bench.mar(name), ephemeral=True, owner="token")
+    bench.service.reserve("m", ("1.0",))
 
     await bench.registrar.unregister_all("token")
 
-    assert bench.service.left == [("m/1.0", "the process that served 1.0 has ended")]
+    assert bench.service.released == [("m/1.0", "the process that served 1.0 has ended")]
     assert bench.names == []
 
 

@@ -7,20 +7,25 @@ import pytest
 
 from tests.kit.daemon import StubDaemon
 from tsctl.daemon.core.errors import InvalidModel
+from tsctl.daemon.extension import Extension, Service
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.settings import ModelSettings, Overrides
+from tsctl.daemon.server.kernel import connect
 from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.daemon.workers.stub import StubEngine
 
 
-class Specifying:
+class Specifying(Service):
     """Gives all workers an engine of its own, and adds `word` to that engine's facts.
 
     Args:
         refused: the model that cannot be served.
+        needs: as of its extension.
     """
 
-    def __init__(self, word: str, engine: StubEngine, refused: str = "") -> None:
+    def __init__(self, word: str, engine: StubEngine, refused: str = "", needs: str = "") -> None:
+        self.extension = Extension()
+        self.extension.needs = needs
         self._word, self._engine, self._refused = word, engine, refused
 
     def specify(self, settings: ModelSettings, spec: WorkerSpec) -> WorkerSpec:
@@ -31,7 +36,7 @@ class Specifying:
 
 async def test_each_service_completes_the_configuration_and_its_engine_starts_the_workers(bench: StubDaemon) -> None:
     other = StubEngine(bench.engine.clock)
-    bench.registrar.factory.specified += [("", Specifying(name, other).specify) for name in "ab"]
+    connect(bench.registrar, [Specifying(name, other) for name in "ab"])
 
     await bench.register(bench.mar())
 
@@ -39,8 +44,7 @@ async def test_each_service_completes_the_configuration_and_its_engine_starts_th
 
 
 async def test_a_service_is_not_asked_for_a_version_without_the_setting_that_it_needs(bench: StubDaemon) -> None:
-    service = Specifying("a", StubEngine(bench.engine.clock), refused="m")
-    bench.registrar.factory.specified.append(("client_timeout", service.specify))
+    connect(bench.registrar, [Specifying("a", StubEngine(bench.engine.clock), "m", "client_timeout")])
 
     await bench.register(bench.mar())
     asked = Registration(url=bench.mar(version="2.0"), overrides=Overrides(workers=1, client_timeout=1.0))
@@ -51,7 +55,7 @@ async def test_a_service_is_not_asked_for_a_version_without_the_setting_that_it_
 
 
 async def test_a_version_that_a_service_refuses_is_not_registered(bench: StubDaemon) -> None:
-    bench.registrar.factory.specified.append(("", Specifying("a", bench.engine, refused="m").specify))
+    connect(bench.registrar, [Specifying("a", bench.engine, refused="m")])
 
     with pytest.raises(InvalidModel, match=re.escape("1 workers of m cannot be.")):
         await bench.register(bench.mar())

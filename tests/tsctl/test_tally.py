@@ -10,7 +10,7 @@ from tsctl.loadgen.tally import Latencies, ProcessorTime, Tally, bounds_between
 def latencies_of(*seconds: float) -> Latencies:
     found = Latencies()
     for each in seconds:
-        found.add(each)
+        found.count_latency(each)
     return found
 
 

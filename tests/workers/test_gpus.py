@@ -26,12 +26,12 @@ def test_choose(allowed: Sequence[int], load: Mapping[int, int], count: int, dev
 
 def test_a_place_that_was_given_back_is_taken_first() -> None:
     placement = Placement(3)
-    taken = [placement.take([0, 1, 2]) for _ in range(4)]
+    taken = [placement.take_devices([0, 1, 2]) for _ in range(4)]
 
     placement.release((1,))
 
     assert taken == [(0,), (1,), (2,), (0,)]
-    assert placement.take([0, 1, 2]) == (1,)
+    assert placement.take_devices([0, 1, 2]) == (1,)
     assert repr(placement) == "<Placement {0: 2, 1: 1, 2: 1} of 3 GPUs>"
 
 
@@ -71,7 +71,7 @@ def test_what_a_worker_tells_is_of_the_daemons_numbers(
 
 def test_a_plan_takes_nothing() -> None:
     placement = Placement(2)
-    placement.take([0, 1])
+    placement.take_devices([0, 1])
 
     assert placement.plan([0, 1], 1, 3) == {0: 1, 1: 2}
     assert placement.next([0, 1]) == (1,)

@@ -17,7 +17,7 @@ def batch(number: int, size: int = 2) -> Batch:
 def in_flight(*batches: Batch) -> InFlight:
     made = InFlight(capacity=len(batches))
     for each in batches:
-        made.take(each)
+        made.add_batch(each)
     return made
 
 
@@ -111,7 +111,7 @@ def test_it_holds_no_more_than_its_capacity() -> None:
     held = in_flight(batch(1))
 
     with pytest.raises(AssertionError):
-        held.take(batch(2))
+        held.add_batch(batch(2))
 
 
 def test_of_a_worker_that_says_so_several_have_started() -> None:
@@ -128,8 +128,8 @@ def test_what_a_worker_says_of_a_batch_that_it_does_not_have_is_ignored() -> Non
     held = InFlight(capacity=2)
     held.start(2)
 
-    held.take(batch(1))
-    held.take(batch(2))
+    held.add_batch(batch(1))
+    held.add_batch(batch(2))
 
     assert given_back(held) == [(2, True, Fate.UNSTARTED), (1, False, Fate.KILLED)]
 
@@ -163,8 +163,8 @@ def lease(arena: Arena) -> Lease:
 def test_memory_that_a_handler_still_uses_stays_leased_after_its_batch() -> None:
     arena = Arena(1 << 20)
     held, first, second = InFlight(capacity=2), lease(arena), lease(arena)
-    held.take(batch(1), [first, second])
-    held.take(batch(2), [lease(arena)])
+    held.add_batch(batch(1), [first, second])
+    held.add_batch(batch(2), [lease(arena)])
     offset, size = second.offset, len(second)
     del first, second
 
@@ -172,7 +172,7 @@ def test_memory_that_a_handler_still_uses_stays_leased_after_its_batch() -> None
     assert held.leased == 2 * size  # of the second value, and of the batch that runs now
     held.finish([offset])
     assert held.leased == arena.used == size
-    held.take(batch(3), [])
+    held.add_batch(batch(3), [])
     held.finish([])
     assert held.leased == arena.used == 0
 
@@ -180,7 +180,7 @@ def test_memory_that_a_handler_still_uses_stays_leased_after_its_batch() -> None
 def test_a_worker_keeps_only_what_it_was_given() -> None:
     arena = Arena(1 << 20)
     held = InFlight(capacity=1)
-    held.take(batch(1), [lease(arena)])
+    held.add_batch(batch(1), [lease(arena)])
 
     held.finish([10**9])
 
@@ -190,14 +190,14 @@ def test_a_worker_keeps_only_what_it_was_given() -> None:
 def test_memory_of_an_overdue_batch_may_be_kept_too_until_its_process_has_ended() -> None:
     arena = Arena(1 << 20)
     held, kept = InFlight(capacity=1), lease(arena)
-    held.take(batch(1), [kept])
+    held.add_batch(batch(1), [kept])
     offset = kept.offset
     del kept
 
     held.expire(retry=False, reply=LATE)
     held.settle([offset])
     assert arena.used == held.leased > 0
-    held.end()
+    held.end_leases()
 
     assert arena.used == held.leased == 0
 
@@ -205,7 +205,7 @@ def test_memory_of_an_overdue_batch_may_be_kept_too_until_its_process_has_ended(
 def test_memory_of_an_overdue_batch_is_free_when_the_worker_has_finished_it() -> None:
     arena = Arena(1 << 20)
     held = InFlight(capacity=1)
-    held.take(batch(1), [lease(arena)])
+    held.add_batch(batch(1), [lease(arena)])
 
     held.expire(retry=False, reply=LATE)
     assert arena.used == held.leased > 0
@@ -218,13 +218,13 @@ def test_memory_of_each_that_had_started_is_leased_until_its_worker_has_done_it(
     arena = Arena(1 << 20)
     held = InFlight(capacity=2)
     for number in (1, 2):
-        held.take(batch(number), [lease(arena)])
+        held.add_batch(batch(number), [lease(arena)])
         held.start(number)
     both = arena.used
 
     held.expire(retry=False, reply=LATE)
     list(held.give_back(retry=False, reason="killed", fate=Fate.KILLED))
     assert arena.used == held.leased == both
-    held.end()
+    held.end_leases()
 
     assert arena.used == held.leased == 0

@@ -108,7 +108,7 @@ class PageServer(ThreadingHTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Begin the connection's thread, or close the connection if all others are being answered."""
-        if self.places.take(request, client_address[0]):
+        if self.places.admit(request, client_address[0]):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)

@@ -65,7 +65,7 @@ class HeldConnections:
         self._held: dict[socket.socket, HeldConnection] = {}
         self._lock = threading.Lock()
 
-    def take(self, connection: socket.socket, peer: str) -> bool:
+    def admit(self, connection: socket.socket, peer: str) -> bool:
         """Admit a connection, if need be in place of one that is closed for it; return whether it is admitted."""
         with self._lock:
             if len(self._held) >= self._most:

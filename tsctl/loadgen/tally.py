@@ -53,7 +53,7 @@ class Latencies:
         self.most = 0.0
         self._buckets: Counter[int] = Counter()
 
-    def add(self, seconds: float) -> None:
+    def count_latency(self, seconds: float) -> None:
         """Count one latency in seconds, above 0."""
         self._buckets[_bucket(seconds)] += 1
         self.sum += seconds
@@ -163,7 +163,7 @@ class Tally:
         self.statuses[status] += 1
         self.body_bytes += length
         if status == "OK" or (isinstance(status, int) and 200 <= status < 300):
-            self.latencies.add(seconds)
+            self.latencies.count_latency(seconds)
 
     def failed(self, kind: str) -> None:
         self.failures[kind] += 1

@@ -154,7 +154,7 @@ class HeldLines:
         self._numbers = itertools.count()
         self._heap: list[tuple[float, int, int, float, Line]] = []
 
-    def add(self, lines: Iterable[Line], source: int, now: float) -> None:
+    def hold_lines(self, lines: Iterable[Line], source: int, now: float) -> None:
         """Add the lines of a source, which comes before those with a higher number where times are equal."""
         for line in lines:
             heapq.heappush(self._heap, (line.time, source, next(self._numbers), now, line))
@@ -193,12 +193,12 @@ class Followed:
             lines = list(timed(log.lines(), source, wall, self._times.get(source)))
             if lines:
                 self._times[source] = lines[-1].time
-                self._held.add(lines, number, now)
+                self._held.hold_lines(lines, number, now)
         for source in self._find():
             if source not in self._logs:
                 self._logs[source] = FollowedLog(source.path)
                 new = list(backlog(source, None, None, self._logs[source].position))
-                self._held.add(new, len(self._logs), now)
+                self._held.hold_lines(new, len(self._logs), now)
         return self._held.due(now)
 
     def close(self) -> None:

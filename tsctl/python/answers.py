@@ -94,7 +94,7 @@ class TextPieces:
     def decode(self, piece: bytes) -> str | bytes:
         return piece if self._decoder is None else self._decoder.decode(piece)
 
-    def end(self) -> str:
+    def rest(self) -> str:
         """Return the rest of a text that was cut within a character."""
         return "" if self._decoder is None else self._decoder.decode(b"", final=True)
 

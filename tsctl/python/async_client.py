@@ -79,7 +79,7 @@ class AsyncClient(ClientSession):
         finally:
             link.leave()
         self._keep(link)
-        if rest := text.end():
+        if rest := text.rest():
             yield rest
 
     async def register(

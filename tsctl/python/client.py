@@ -109,7 +109,7 @@ class Client(ClientSession):
         finally:
             link.leave()
         self._keep(link)
-        if rest := text.end():
+        if rest := text.rest():
             yield rest
 
     def register(

@@ -104,7 +104,7 @@ def disturb(stage: Stage) -> None:
             facts.do("the clients go on asking", stage.now())
             _linger(asking)
         facts.do("waiting for the last answers", stage.now())
-        asking.end()
+        asking.stop()
     stage.failures |= asking.kinds
 
 

@@ -53,7 +53,7 @@ class AskingClients:
         if self._broken is not None:
             raise self._broken
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """Stop asking, and wait for the last answers."""
         self._running.break_off()
         self._thread.join()

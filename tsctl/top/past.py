@@ -24,7 +24,7 @@ class Past:
         self._answers: deque[Document] = deque()
         self._pace: dict[Key, deque[float]] = {}
 
-    def take(self, answer: Document) -> None:
+    def take_answer(self, answer: Document) -> None:
         """Take the next answer. One of another daemon begins anew, and one whose clock was set back."""
         before = self.latest
         if before is not None and (before["started"] != answer["started"] or answer["time"] < before["time"]):

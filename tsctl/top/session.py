@@ -35,12 +35,12 @@ class Watch:
         self._latest = News()
         self._batches: deque[Document] = deque(maxlen=BATCHES)
 
-    def take(self, news: News) -> None:
+    def take_news(self, news: News) -> None:
         """Take what the daemon answered, or that it did not."""
         self._absent = news.absent
         if news.live is None:
             return
-        self._past.take(news.live)
+        self._past.take_answer(news.live)
         if news.subject != self._latest.subject:
             self._batches.clear()
         self._batches.extend(news.batches)
@@ -71,12 +71,12 @@ def watch(client: DaemonClient, interval: float) -> None:
         KeyboardInterrupt: Ctrl-C was pressed; the terminal is as before.
     """
     shown = Watch()
-    shown.take(News(first_answer(client)))
+    shown.take_news(News(first_answer(client)))
     shown.recall(_remembered(client), max(interval, STEP))
     with Terminal() as terminal, Poller(client, interval) as poller:
         while True:
             for news in poller.news():
-                shown.take(news)
+                shown.take_news(news)
             terminal.draw(shown.lines(terminal.size))
             typed = terminal.wait(poller.wake)
             if typed is None:
@@ -104,9 +104,9 @@ def print_once(client: DaemonClient, interval: float) -> None:
         CliError: the daemon does not answer.
     """
     past = Past()
-    past.take(first_answer(client))
+    past.take_answer(first_answer(client))
     time.sleep(interval)
-    past.take(client.json("GET", "/tsctl/live"))
+    past.take_answer(client.json("GET", "/tsctl/live"))
     draw_plain(once(past, out.width))
 
 

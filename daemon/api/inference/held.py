@@ -51,7 +51,7 @@ class HeldRequests:
     def __repr__(self) -> str:
         return f"<HeldRequests {len(self._waiting)} requests, {self._bytes} bytes>"
 
-    def take(self, exchange: Exchange, error: DaemonError, again: Callable[[Exchange], None]) -> bool:
+    def hold(self, exchange: Exchange, error: DaemonError, again: Callable[[Exchange], None]) -> bool:
         """Hold a request that failed because its model is not registered or loaded yet; return False for any other.
 
         Args:

@@ -57,7 +57,7 @@ class Unpacked(Waiting):
     def count(self, size: int) -> None:
         """Count so many bytes more. Raise NoRoom if the budget is spent."""
         self.counted += size
-        if not self._budget.add(size):
+        if not self._budget.count_bytes(size):
             raise self._budget.refuse()
 
     def end(self) -> None:
@@ -161,7 +161,7 @@ def unpack_steps(request: Request, most: int, unpacked: Unpacked, take: Take | N
             raise BodyTooLarge(what, size, limit)
         if piece:
             unpacked.count(len(piece))
-            gathered.add(piece)
+            gathered.add_piece(piece)
         if reader.eof and at - len(reader.unused_data) < len(view):  # gzip may go on after its end, as `cat` makes it
             if coding == "deflate":
                 raise BadRequest("The body goes on after its deflate data.")
@@ -172,7 +172,7 @@ def unpack_steps(request: Request, most: int, unpacked: Unpacked, take: Take | N
         if done >= STEP and not reader.eof:
             done = 0
             yield
-    request.body, request.coding = gathered.end(), None
+    request.body, request.coding = gathered.give_back(), None
     request.headers = [
         (name, str(gathered.size) if name.lower() == "content-length" else value)
         for name, value in request.headers

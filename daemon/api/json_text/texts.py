@@ -36,7 +36,7 @@ def gather_text(written: memoryview, into: Gathered) -> Steps[None]:
             stop = end
         elif stop == at:  # no character: msgspec says so
             stop = min(at + _LONGEST, end)
-        into.add(_decoded(b'"' + bytes(written[at:stop]) + b'"'))
+        into.add_piece(_decoded(b'"' + bytes(written[at:stop]) + b'"'))
         at = stop
         if at < end:
             yield

@@ -54,12 +54,12 @@ def describe(
 
     Args:
         customized: the handler's own metadata; None without.
-        further: returns members of extensions, in place of these; in their `tsctl` those that they add to ours.
+        further: returns the fields of extensions.
         others: the versions that share its cores.
     """
-    settings, more = model.settings, further(model)
+    settings, fields = model.settings, further(model)
     named = model.source.document.get("deviceIds")
-    return {
+    document = {
         "modelName": model.name,
         "modelVersion": model.version,
         "modelUrl": model.source.url,
@@ -88,9 +88,9 @@ def describe(
             "pendingRequests": model.waiting,
         },
         **({} if customized is None else {"customizedMetadata": customized}),
-        **more,
-        "tsctl": with_fields(_ours(model, others), more.get("tsctl", {})),
     }
+    theirs = {name: fields.pop(name) for name in document if name in fields}
+    return document | theirs | {"tsctl": with_fields(_ours(model, others), fields)}
 
 
 def _worker(index: int, worker: Worker) -> dict[str, Any]:

@@ -92,7 +92,7 @@ class EventStream:
         self._silent = 0.0  # seconds
         self._most_unread = MOST_UNREAD
 
-    def begin(self) -> None:
+    def begin_stream(self) -> None:
         """Send the events that are there, and from then on each new one."""
         exchange = self._exchange
         exchange.on_leave = self._left
@@ -176,7 +176,7 @@ class EventsRoute:
                 raise TooManyStreams
             stream = EventStream(exchange, query, self._events, self._clock, self._forget)
             self._streams[stream] = None
-            stream.begin()
+            stream.begin_stream()
             if self._closed:
                 stream.close()
             return

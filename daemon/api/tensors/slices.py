@@ -74,7 +74,7 @@ def pack_numbers(
             here = text.count(b",") + 1
             listed, waiting, size = listed + here, waiting + here, size + len(text) + _LIST
             if size >= WINDOW:
-                packed.add(_packed(what, datatype, decode, texts, waiting))
+                packed.add_piece(_packed(what, datatype, decode, texts, waiting))
                 texts, size, waiting = [], 0, 0
                 yield
         if listed != shape[-1]:
@@ -87,8 +87,8 @@ def pack_numbers(
         if number == expected.count:
             break
     if texts:
-        packed.add(_packed(what, datatype, decode, texts, waiting))
-    return packed.end()
+        packed.add_piece(_packed(what, datatype, decode, texts, waiting))
+    return packed.give_back()
 
 
 def pack_texts(
@@ -107,7 +107,7 @@ def pack_texts(
         at = expected.check(data, 0, 0)
         while len(shape) == 1 and (run := _TEXTS.match(data, at, at + _MOST_TEXT_BYTES)) is not None:
             values = _decoded(what, "BYTES", decode, run.group().rstrip(_SPACE)[:-1])
-            packed.add(_pack(what, "BYTES", values))
+            packed.add_piece(_pack(what, "BYTES", values))
             number += len(values)
             if number >= expected.count:
                 raise _Misfit
@@ -122,14 +122,14 @@ def pack_texts(
             number += 1
             at = expected.check(data, found.end(), number)
             if len(texts) >= _MOST_TEXTS or size >= _MOST_TEXT_BYTES:
-                packed.add(_packed(what, "BYTES", decode, texts, len(texts)))
+                packed.add_piece(_packed(what, "BYTES", decode, texts, len(texts)))
                 texts, size = [], 0
                 yield
     except _Misfit:
         raise _unfit(what, shape) from None
     if texts:
-        packed.add(_packed(what, "BYTES", decode, texts, len(texts)))
-    return packed.end()
+        packed.add_piece(_packed(what, "BYTES", decode, texts, len(texts)))
+    return packed.give_back()
 
 
 class _Between:

@@ -48,7 +48,7 @@ class Survival:
         """One over the mean, in values a second; 0.0 without values."""
         return self._total / self._sum if self._sum else 0.0
 
-    def add(self, seconds: float) -> None:
+    def add_time(self, seconds: float) -> None:
         weight = self._weight
         self._counts[bisect_left(EDGES, seconds, 0, BUCKETS - 1)] += weight
         self._sum += weight * seconds

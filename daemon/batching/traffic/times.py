@@ -38,7 +38,7 @@ class BatchTimes:
         """Predict the seconds of a batch; 0.0 while nothing is known."""
         return self.per_batch + self.per_job * size
 
-    def add(self, size: int, seconds: float) -> None:
+    def learn_batch(self, size: int, seconds: float) -> None:
         """Learn from the time of a batch, in seconds as measured in the worker."""
         if not self.known:
             self.known = True
@@ -76,7 +76,7 @@ class PaddedTimes:
     part of a job's bytes, such as a JSON document around the text, is absorbed by `per_job`.
 
     Args:
-        times: learn from the corrected times, which `add` returns.
+        times: learn from the corrected times, which `learn_batch` returns.
 
     Attributes:
         per_byte: seconds that each job of a batch takes longer for each byte of the longest; 0.0 until known.
@@ -118,7 +118,7 @@ class PaddedTimes:
             known += (times.per_batch - self.per_batch) / self._n
         return [max(0.0, known + self.per_byte * (length - self.typical)) for length in lengths]
 
-    def add(self, count: int, longest: int, seconds: float) -> float:
+    def learn_batch(self, count: int, longest: int, seconds: float) -> float:
         """Learn from a batch of `count` jobs; return the seconds that it would have taken with a typical longest job.
 
         Args:
@@ -227,7 +227,7 @@ class Together:
         """Return the known kinds, in order."""
         return [self._kinds[key] for key in sorted(self._kinds) if self._known(self._kinds[key])]
 
-    def add(self, busy: float, size: int, seconds: float) -> None:
+    def learn_batch(self, busy: float, size: int, seconds: float) -> None:
         """Learn from a batch of `seconds`; `busy` workers were busy in the mean, this one included."""
         number = max(1, round(busy))
         if not -NEAR <= busy - number <= NEAR:

@@ -180,14 +180,14 @@ class Traffic:
         now, trace, callers = job.queued, self.trace, self.callers
         if trace:
             self.gap = now - self.last_arrival
-            self.gaps.add(self.gap)
+            self.gaps.add_time(self.gap)
         self.last_arrival = now
         trace.append(now)
         replies = self._replies
         while replies:
             replied = replies.popleft()
             if replied >= now - REPLY_LIFE:
-                self.turnarounds.add(now - replied)
+                self.turnarounds.add_time(now - replied)
                 break
         if self.missing:
             self.missing -= 1
@@ -228,9 +228,9 @@ class Traffic:
         if seconds and not batch.first and batch.reason != "retry":
             typical = seconds
             if self.padded is not None:
-                typical = self.padded.add(len(batch.jobs), max([job.size for job in batch.jobs]), seconds)
-            self.times.add(len(batch.jobs), typical)
-            self.together.add(busy, len(batch.jobs), typical)
+                typical = self.padded.learn_batch(len(batch.jobs), max([job.size for job in batch.jobs]), seconds)
+            self.times.learn_batch(len(batch.jobs), typical)
+            self.together.learn_batch(busy, len(batch.jobs), typical)
             if self.halves is not None:
                 per_batch = self.times.per_batch if self.times.spread else 0.0
                 self.halves.returned(len(batch.jobs), seconds, now, self.callers.regulars, self.most, per_batch)

@@ -19,10 +19,11 @@ import msgspec
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.fingerprint import AT_ONCE, PARAMS_AT_ONCE, TRAVEL, fingerprint
 from tsctl.daemon.core.job import Job, JobPhase, Param, Reply
-from tsctl.daemon.extension import Kernel, Samples, Service
+from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.cache import limits_of
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.rows import Samples, VersionView
 from tsctl.handlers.tensor_heads import InferHead
 
 OVERHEAD = 700  # bytes that an answer takes beside its body and its headers
@@ -305,7 +306,7 @@ def seconds_of(reply: Reply, most: float) -> float:
 class CacheService(Service):
     def __init__(self, kernel: Kernel) -> None:
         self._registry = kernel.registry
-        self._recurring = kernel.recurring
+        self._recurring = kernel.observation.recurring
 
     def attach(self, model: ModelVersion) -> None:
         # The answer to a piece of a sequence depends on what came before: a cache would give a wrong one.
@@ -314,9 +315,9 @@ class CacheService(Service):
         seconds, most = limits_of(model.settings.cache)
         model.watchers += (AnswerCache(model, seconds, most, partial(self._note_full, model)),)
 
-    def describe(self, model: ModelVersion) -> Mapping[str, Any]:
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         cache = cache_of(model)
-        if cache is None:
+        if cache is None or view is not VersionView.DESCRIPTION:
             return {}
         return {
             "cache": {

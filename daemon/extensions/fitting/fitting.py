@@ -7,8 +7,9 @@ from weakref import ref
 
 from tsctl.daemon.core.clock import Timer
 from tsctl.daemon.core.timing import duration
-from tsctl.daemon.extension import Kernel, Samples, Service
+from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.rows import Samples, VersionView
 
 FIRST = 60.0  # seconds until more requests are tried
 LONGEST = 3600.0  # seconds; each try costs one batch, whose halves run again
@@ -151,9 +152,11 @@ class FittingService(Service):
     def attach(self, model: ModelVersion) -> None:
         Fitting(model)
 
-    def describe(self, model: ModelVersion) -> Mapping[str, Any]:
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         fitting = fitting_of(model)
-        return {} if fitting is None else {"batching": {"cap": fitting.document()}}
+        if fitting is None or view is not VersionView.DESCRIPTION:
+            return {}
+        return {"batching": {"cap": fitting.document()}}
 
     def samples(self) -> Samples:
         found = [(each, fitting) for each in self._registry if (fitting := fitting_of(each)) is not None]

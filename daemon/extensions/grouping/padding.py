@@ -35,7 +35,7 @@ class Padding:
     def __repr__(self) -> str:
         return f"<Padding of {self.batches} batches: {self.share:.0%} of the time>"
 
-    def add(self, lengths: list[int], seconds: float) -> None:
+    def learn_batch(self, lengths: list[int], seconds: float) -> None:
         """Learn from a batch.
 
         Args:

@@ -13,6 +13,7 @@ from tsctl.daemon.extension import Service
 from tsctl.daemon.extensions.grouping.grouping import LengthGrouping
 from tsctl.daemon.extensions.grouping.padding import WORTH_IT, Padding
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.rows import DETAILED, VersionView
 
 LOOK_EVERY = 8  # batches
 
@@ -23,13 +24,13 @@ class GroupingService(Service):
         model.change_listeners.append(grouped)
         grouped()
 
-    def describe(self, model: ModelVersion) -> Mapping[str, Any]:
-        return {"batching": self.live(model)}
-
-    def live(self, model: ModelVersion) -> Mapping[str, Any]:
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
+        if view not in DETAILED:
+            return {}
         grouped = next((each for each in model.change_listeners if isinstance(each, GroupedVersion)), None)
         padding = None if grouped is None else round(grouped.learned, 3) or None
-        return {"groupByLength": model.queue.choice is not None, "padding": padding}
+        found = {"groupByLength": model.queue.choice is not None, "padding": padding}
+        return {"batching": found} if view is VersionView.DESCRIPTION else found
 
 
 class GroupedVersion:
@@ -65,7 +66,7 @@ class GroupedVersion:
         if min(lengths) == max(lengths):
             return
         padding = self._padding = self._padding or Padding()
-        padding.add(lengths, seconds)
+        padding.learn_batch(lengths, seconds)
         if not padding.batches % LOOK_EVERY and (share := padding.share) >= WORTH_IT:
             self._begin(share)
 

@@ -16,13 +16,11 @@ of gRPC starts without both.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tsctl.daemon.extension import Extension, FileKey, Kernel, Service
+from tsctl.daemon.extension import Extension, Kernel, Service
+from tsctl.daemon.rows import FileKey
 from tsctl.daemon.setting_values import Setting, parse_names
-
-if TYPE_CHECKING:
-    from tsctl.daemon.config.config import Config
 
 
 def _asks_for_tls(value: str) -> bool:
@@ -59,28 +57,25 @@ class GrpcExtension(Extension):
         ),
     )  # fmt: skip
 
-    def read_keys(
-        self, keys: Mapping[str, str], values: Mapping[str, Any], *, token: bool
-    ) -> tuple[Mapping[str, Any], Sequence[str]]:
+    def configure(
+        self, values: dict[str, Any], keys: Mapping[str, str], environment: Mapping[str, str]
+    ) -> Sequence[str]:
         if not keys:
-            return {}, ()
+            return ()
         from tsctl.daemon.extensions.grpc.torchserve_keys import read_keys
 
-        return read_keys(keys, values, token=token)
-
-    def prepare(self, config: "Config") -> None:
-        if config.grpc_address or config.grpc_management_address:
-            from tsctl.daemon.extensions.grpc.server import load_grpc
-            from tsctl.daemon.http.bounds.trimming import keep_memory
-
-            keep_memory()
-            load_grpc()
+        token = values["token_file"] is not None or bool(environment.get("TSCTL_TOKEN"))
+        named, notes = read_keys(keys, values, token=token)
+        values |= named
+        return notes
 
     def install(self, kernel: Kernel) -> Service:
         if not kernel.config.grpc_address and not kernel.config.grpc_management_address:
             return _Off()
         from tsctl.daemon.extensions.grpc.servers import GrpcService
+        from tsctl.daemon.http.bounds.trimming import keep_memory
 
+        keep_memory()  # no thread was started yet
         return GrpcService(kernel)
 
 

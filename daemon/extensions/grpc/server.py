@@ -263,7 +263,7 @@ class Calls:
         finally:
             self._running -= 1
             if arrived:
-                self._arrivals.end()
+                self._arrivals.end_call()
         self._note(call, 200)
         return answer
 
@@ -306,7 +306,7 @@ class Calls:
             yield message
 
     async def _write(self, answer: bytes, peer: str, context: Any) -> None:
-        written = self._writing.begin(peer, len(answer))
+        written = self._writing.begin_answer(peer, len(answer))
         try:
             await context.write(answer)
         finally:
@@ -391,11 +391,20 @@ class GrpcServer:
         most: bytes of a message.
         grace: seconds that the calls of a server that has ended may take.
         calls_at_once: of all connections; one has a part, and gRPC's clients send further ones later.
+        end_watchers: ends the calls that would last as long as the server.
     """
 
     longest_pause = LONGEST_PAUSE
 
-    def __init__(self, grpc: Any, calls: Calls, most: int, grace: float = 0.0, calls_at_once: int = CALLS) -> None:
+    def __init__(
+        self,
+        grpc: Any,
+        calls: Calls,
+        most: int,
+        grace: float = 0.0,
+        calls_at_once: int = CALLS,
+        end_watchers: Callable[[], None] = lambda: None,
+    ) -> None:
         options = [
             ("grpc.max_receive_message_length", most),
             ("grpc.max_send_message_length", -1),
@@ -410,7 +419,7 @@ class GrpcServer:
         self._server = self._new()
         self._addresses: list[tuple[str, int]] = []
         self._credentials: Any = None
-        self._grace = grace
+        self._grace, self._end_watchers = grace, end_watchers
         self._begun = False
         self._former: dict[Any, asyncio.Task[None]] = {}  # servers whose loop has ended, and whose calls may run
 
@@ -465,8 +474,14 @@ class GrpcServer:
             pass
         return "gRPC has stopped"
 
+    @property
+    def urls(self) -> Sequence[str]:
+        scheme = "grpc" if self._credentials is None else "grpcs"
+        return [f"{scheme}://{_text(host, port)}" for host, port in self._addresses]
+
     async def close(self, grace: float) -> None:
         """Accept no call, and wait for those that run, at most `grace` seconds; then cancel them."""
+        self._end_watchers()
         await self._calls.refuse(grace if self._former else min(grace, _REFUSING))
         await self._server.stop(grace)
         await asyncio.gather(*[_stop(server, None) for server in self._former])

@@ -1,6 +1,5 @@
 """The gRPC side of one daemon, from its addresses to its end: what server.py starts and closes as one object."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,42 +36,31 @@ class GrpcService(Service):
     Args:
         kernel: its configuration names an address at least.
 
-    Attributes:
-        bound: HOST:PORT of each address, with the port that the kernel chose.
-
     Raises:
         StartError: grpc is not installed, or an address is none.
     """
-
-    servers: Sequence[GrpcServer] = ()
 
     def __init__(self, kernel: Kernel) -> None:
         config, clock = kernel.config, kernel.clock
         self._kernel = kernel
         self._addresses = [parse_address(text, PORT) for text in config.grpc_address or ()]
         self._managing = [parse_address(text, MANAGEMENT_PORT) for text in config.grpc_management_address or ()]
-        self.bound: list[str] = []
         self._at: list[tuple[GrpcServer, list[tuple[str, int]]]] = []
         self._grpc = load_grpc()
-        self._writing, self._turns = Writing(kernel.sending(), clock), StepTurns()
+        self._writing, self._turns = Writing(kernel.bounds.send_budget(), clock), StepTurns()
         self._most = config.max_request_size + _NAMES
-        self._incoming = Incoming(
-            clock, self._most, kernel.receiving, config.body_timeout, noted=kernel.receiving.noted
-        )
+        receiving = kernel.bounds.receiving
+        self._incoming = Incoming(clock, self._most, receiving, config.body_timeout, noted=receiving.noted)
         self._calls = calls_at_once(config.queue_jobs)
         self._health = HealthService(kernel.registry, kernel.ready, [SERVICE, *SERVICES])
-        self._models = AwaitedModels(kernel.registry, config.queue_jobs, kernel.receiving)
+        self._models = AwaitedModels(kernel.registry, config.queue_jobs, receiving)
         self._credentials = _credentials(self._grpc, config.certificate_file, config.private_key_file)
         self._proxies = TrustedProxies(config.trusted_proxies) if config.trusted_proxies else None
         self._sequence_header = getattr(config, "sequence_id_header", SEQUENCE_HEADER)
-        alone = [each for each in self._addresses if each not in self._managing]
-        if alone:
-            parts = self._parts()
-            self._add(self._predicting(parts), self._accepted, alone, parts.arrivals, kernel.clients)
 
     def _parts(self) -> ServiceParts:
         kernel, arrivals = self._kernel, Arrivals(self._kernel.clock)
-        return ServiceParts(kernel.registry, kernel.ready, self._models, arrivals, kernel.take, self._turns)
+        return ServiceParts(kernel.registry, kernel.ready, self._models, arrivals, kernel.bounds.take, self._turns)
 
     def _manage(self, routes: Routes) -> None:
         """Serve management at its addresses, if there are any, by HTTP's routes of a management address.
@@ -91,7 +79,7 @@ class GrpcService(Service):
             if addresses is both:
                 repository = {name: each for name, each in methods.items() if "/Repository" in name}
                 methods |= self._predicting(parts) | repository
-                self._add(methods, self._accepted, both, parts.arrivals, self._kernel.clients)
+                self._add(methods, self._accepted, both, parts.arrivals, self._kernel.clients())
             else:
                 self._add(methods, (token,), alone, parts.arrivals)
 
@@ -99,7 +87,7 @@ class GrpcService(Service):
     def _accepted(self) -> Sequence[str]:
         """The tokens that open predictions; none where they are open."""
         tokens = self._kernel.tokens
-        return (tokens.inference, tokens.management) if tokens.inference or self._kernel.clients is not None else ()
+        return (tokens.inference, tokens.management) if tokens.inference or self._kernel.clients() is not None else ()
 
     def _predicting(self, parts: ServiceParts) -> dict[str, Method]:
         methods = methods_of(InferenceService(parts, self._sequence_header))
@@ -119,31 +107,24 @@ class GrpcService(Service):
         methods |= reflection_of({name.split("/")[1] for name in methods})
         calls = Calls(
             self._grpc, methods, self._kernel.clock, arrivals, self._writing, self._incoming, accepted,
-            self._kernel.requests.note, clients, self._calls, self._turns, self._proxies,
+            self._kernel.observation.requests.note, clients, self._calls, self._turns, self._proxies,
         )  # fmt: skip
-        server = GrpcServer(self._grpc, calls, self._most, self._kernel.config.grace, self._calls)
+        grace, end_watchers = self._kernel.config.grace, self._health.closing.set
+        server = GrpcServer(self._grpc, calls, self._most, grace, self._calls, end_watchers)
         self._at.append((server, addresses))
 
-    def bind(self, *, alone: bool) -> Sequence[str]:
+    def servers(self, *, alone: bool) -> Sequence[GrpcServer]:
+        predicting = [each for each in self._addresses if each not in self._managing]
+        if predicting:
+            parts = self._parts()
+            self._add(self._predicting(parts), self._accepted, predicting, parts.arrivals, self._kernel.clients())
         self._manage(self._kernel.management())
         for server, addresses in self._at:
-            ports = server.bind(addresses, self._credentials, alone=alone)
-            hosts = [f"[{host}]" if ":" in host else host for host, _ in addresses]
-            self.bound += [f"{host}:{port}" for host, port in zip(hosts, ports, strict=True)]
-        self.servers = [server for server, _ in self._at]
-        return self._urls
-
-    @property
-    def _urls(self) -> Sequence[str]:
-        return [f"{'grpc' if self._credentials is None else 'grpcs'}://{address}" for address in self.bound]
+            server.bind(addresses, self._credentials, alone=alone)
+        return [server for server, _ in self._at]
 
     def document(self) -> Mapping[str, Any]:
-        return {"grpcAddresses": self._urls}
-
-    async def leave(self, grace: float) -> None:
-        """Accept no call, end the watchers of health, and wait for other calls, at most `grace` seconds."""
-        self._health.closing.set()
-        await asyncio.gather(*[server.close(grace) for server, _ in self._at])
+        return {"grpcAddresses": [url for server, _ in self._at for url in server.urls]}
 
 
 def _credentials(grpc: Any, certificate: Path | None, key: Path | None) -> Any:

@@ -15,10 +15,10 @@ from tsctl.daemon.api.management.commands import Parameters
 from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.core.texts.json_text import json_bytes
-from tsctl.daemon.extension import Audience, Service
+from tsctl.daemon.extension import Service
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import JSON, Response
-from tsctl.daemon.http.router import Route
+from tsctl.daemon.http.router import Audience, Route
 from tsctl.daemon.metrics.histogram import FINE, Counts, quantile
 from tsctl.daemon.models.registry import Registry
 
@@ -140,7 +140,7 @@ class HistoryService(Service):
         self._registry = registry
         self._clock = clock
         self._courses: dict[_Key, Course] = {}
-        self._ticker = Ticker(clock, EVERY, self._look)
+        self._ticker = Ticker(clock, EVERY, self._take_samples)
 
     def begin(self) -> None:
         self._ticker.begin()
@@ -177,7 +177,7 @@ class HistoryService(Service):
         for key, samples in rows.items():
             self._courses.setdefault(key, Course()).recall([sample for sample in samples if sample.time > oldest])
 
-    def _look(self) -> None:
+    def _take_samples(self) -> None:
         now, moment = self._clock.now(), time.time()
         courses: dict[_Key, Course] = {}
         for model in self._registry:

@@ -3,16 +3,9 @@
 known_clients   all of them: `--keys-file`, which is read again when it changes
 """
 
-from typing import TYPE_CHECKING
-
-from tsctl.daemon.extension import EventRow, Extension
+from tsctl.daemon.extension import Extension, Kernel, Service
+from tsctl.daemon.rows import EventRow
 from tsctl.daemon.setting_values import Setting, parse_path
-
-if TYPE_CHECKING:
-    from tsctl.daemon.config.config import Config
-    from tsctl.daemon.core.client import Clients
-    from tsctl.daemon.core.clock import Clock
-    from tsctl.daemon.events.events import Events
 
 
 class KeysExtension(Extension):
@@ -29,9 +22,12 @@ class KeysExtension(Extension):
     )
     help_groups = (("Addresses", ("keys_file",)),)
 
-    def clients(self, config: "Config", clock: "Clock", events: "Events") -> "Clients | None":
+    def install(self, kernel: Kernel) -> Service | None:
+        config = kernel.config
         if config.keys_file is None:
             return None
         from tsctl.daemon.extensions.keys.known_clients import KnownClients
 
-        return KnownClients(config.keys_file, clock.now, events.add)
+        service = Service()
+        service.clients = KnownClients(config.keys_file, kernel.clock.now, kernel.observation.events.add)
+        return service

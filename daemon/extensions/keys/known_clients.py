@@ -161,10 +161,10 @@ class KnownClients:
     def find(self, key: str) -> KnownClient | None:
         """Return the client with this key; None if there is none."""
         if self._now() - self._looked >= LOOK_EVERY:
-            self._look()
+            self._read_changed()
         return self._clients.get(digest_of(key))
 
-    def _look(self) -> None:
+    def _read_changed(self) -> None:
         self._looked = self._now()
         stamp = _stamp(self._file)
         if stamp == self._seen:

@@ -3,16 +3,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tsctl.daemon.api.inference.routes import inference_routes
 from tsctl.daemon.api.tensors.metadata import READY, index_entry, statistics_of
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
-from tsctl.daemon.extension import Audience, Kernel, Samples, Service
+from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.oip import METRICS
 from tsctl.daemon.extensions.oip.routes import oip_routes
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response
-from tsctl.daemon.http.router import Route
+from tsctl.daemon.http.router import Audience, Route
 from tsctl.daemon.models.registrar import Registrar, no_progress
 from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.rows import Samples
 
 _LOADING = "load"
 _DEPENDENTS = "unload_dependents"  # Triton's clients always send it
@@ -106,8 +108,9 @@ def _only_ready(exchange: Exchange) -> bool:
 
 class OipService(Service):
     def __init__(self, kernel: Kernel) -> None:
+        plain = inference_routes(kernel.registry, kernel.ready, kernel.turns)["v2"]
         self._routes: dict[Audience, Mapping[str, Route]] = {
-            Audience.CLIENTS: oip_routes(kernel.registry, kernel.ready, kernel.predictions["v2"], kernel.turns),
+            Audience.CLIENTS: oip_routes(kernel.registry, kernel.ready, plain, kernel.turns),
             Audience.MANAGERS: repository_routes(kernel.registry, kernel.registrar),
         }
         self._registry = kernel.registry

@@ -10,7 +10,7 @@ from tsctl.daemon.api.inference.turns import Reading, Turns
 from tsctl.daemon.core.client import LimitedClient
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, PredictionFailed, ResourceNotFound
 from tsctl.daemon.core.job import Reply
-from tsctl.daemon.extension import Audience, Kernel, Service
+from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.openai.requests import (
     CHAT,
     COMPLETIONS,
@@ -22,7 +22,7 @@ from tsctl.daemon.extensions.openai.requests import (
 )
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import check_query, error_body, json_response, reply_response
-from tsctl.daemon.http.router import Route
+from tsctl.daemon.http.router import Audience, Route
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import steer
 from tsctl.daemon.models.version import ModelVersion
@@ -53,7 +53,7 @@ class Completion(TextAnswer):
             exchange.respond(reply_response(reply, exchange.request.target))
         elif self._stream:
             self._start()
-            exchange.send(self._wording.end(reply.body if self._begun else text_of(reply)))
+            exchange.send(self._wording.last_events(reply.body if self._begun else text_of(reply)))
             exchange.finish()
         else:
             text = b"".join([*self._pieces, reply.body]) if self._begun else text_of(reply)

@@ -141,7 +141,7 @@ def read_steps(body: Payload, *, chat: bool) -> Steps[Asked]:
         for name, value in members.items()
         if name != "data"
     ]
-    params.append(Param("data", _TEXT, text.end()))
+    params.append(Param("data", _TEXT, text.give_back()))
     return Asked(name, version or None, stream, params)
 
 
@@ -175,13 +175,13 @@ def _gather_transcript(members: Members, into: Gathered) -> Steps[None]:
     size = len(written.data)
     if size <= WINDOW:
         for message in _member(members, "messages", _messages, _MESSAGES):
-            into.add(_line(message.role, _text_of(message)))
+            into.add_piece(_line(message.role, _text_of(message)))
     else:
         for each in (yield from written.elements(Found("", 0, size), MOST_MESSAGES, "messages")):
             yield from _gather_line(written, each, into)
     if not into.size:
         raise BadRequest("`messages` is empty.")
-    into.add(b"assistant:")
+    into.add_piece(b"assistant:")
 
 
 def _line(role: str, content: bytes) -> bytes:
@@ -199,10 +199,10 @@ def _gather_line(text: JsonText, of: Found, into: Gathered) -> Steps[None]:
     """Add the line of a message among many, or of a long one."""
     if of.size <= _DECODED_WHOLE:
         message = _decoded(text.part(of), _message, "messages", _MESSAGES)
-        into.add(_line(message.role, _text_of(message)))
+        into.add_piece(_line(message.role, _text_of(message)))
         return
     members = yield from _members_of(text, of, "a message")
-    into.add(_utf8(_member(members, "role", _name, "a role")) + b": ")
+    into.add_piece(_utf8(_member(members, "role", _name, "a role")) + b": ")
     content = memoryview(members.get("content", b"null"))
     if bytes(content[:1]) == b"[":
         parts = JsonText(content)
@@ -210,14 +210,14 @@ def _gather_line(text: JsonText, of: Found, into: Gathered) -> Steps[None]:
             yield from _gather_part(parts, each, into)
     elif bytes(content[:5]) != b"null":
         yield from gather_text(content, into)
-    into.add(b"\n")
+    into.add_piece(b"\n")
 
 
 def _gather_part(text: JsonText, of: Found, into: Gathered) -> Steps[None]:
     """Add a part of a message's content, if it is a text."""
     if of.size <= _DECODED_WHOLE:
         part = _decoded(text.part(of), _part, "messages", _MESSAGES)
-        into.add(_utf8(part.text) if part.type == "text" else b"")
+        into.add_piece(_utf8(part.text) if part.type == "text" else b"")
         return
     members = yield from _members_of(text, of, "a part of a message")
     if _member(members, "type", _name, "a part's type") == "text" and "text" in members:
@@ -245,7 +245,7 @@ def _gather_prompt(members: Members, into: Gathered) -> Steps[None]:
     prompts = [prompt] if isinstance(prompt, str) else prompt
     if len(prompts) != 1:
         raise _several(len(prompts))
-    into.add(_utf8(prompts[0]))
+    into.add_piece(_utf8(prompts[0]))
 
 
 def _several(count: int) -> BadRequest:

@@ -16,9 +16,10 @@ The optimisations themselves are the worker's: handlers/optimize.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tsctl.daemon.extension import EventRow, Extension, Kernel, Service
+from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.model_settings.kinds import ValueKind
 from tsctl.daemon.model_settings.row import ModelSetting
+from tsctl.daemon.rows import EventRow
 from tsctl.daemon.setting_values import Setting
 from tsctl.handlers.names import ALLOWED_OPTIMIZATIONS, parse_optimizations
 
@@ -97,9 +98,9 @@ class OptimizingExtension(Extension):
     help_groups = (("Workers and handlers", ("auto_optimize",)), ("Workers", ("optimize",)))
 
     def configure(
-        self, values: dict[str, Any], places: Mapping[str, str], environment: Mapping[str, str]
+        self, values: dict[str, Any], keys: Mapping[str, str], environment: Mapping[str, str]
     ) -> Sequence[str]:
-        del places, environment
+        del keys, environment
         values["worker_variables"][VARIABLE] = str(trials_dir(values["state_dir"]))
         return ()
 

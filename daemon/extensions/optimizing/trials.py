@@ -29,6 +29,7 @@ from tsctl.daemon.extensions.optimizing.trial import Trial, TrialEvent, TrialSta
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.rows import VersionView
 from tsctl.daemon.workers.engine import local_pid
 from tsctl.daemon.workers.pool import Pool
 from tsctl.handlers.names import AUTO, usual_optimizations
@@ -299,14 +300,15 @@ class OptimizingService(Service):
     def attach(self, model: ModelVersion) -> None:
         self._trials.attach(model)
 
-    def describe(self, model: ModelVersion) -> Mapping[str, Any]:
-        return {"optimize": optimized_of(model), "trial": trial_of(self._trials.of(model))}
-
-    def settings(self, model: ModelVersion) -> Mapping[str, Any]:
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         trial = self._trials.of(model)
-        return {} if trial is None else {"optimize": list(trial.chosen) or None}
+        if view is VersionView.DESCRIPTION:
+            return {"optimize": optimized_of(model), "trial": trial_of(trial)}
+        if view is VersionView.WORKER and trial is not None:
+            return {"optimize": list(trial.chosen) or None}
+        return {}
 
-    def serve(self) -> None:
+    def begin(self) -> None:
         self._trials.begin()
 
     async def settle(self, *, replaced: bool) -> None:

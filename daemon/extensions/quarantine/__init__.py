@@ -5,9 +5,10 @@ dispatcher    the dispatcher that asks these
 service       which versions have it
 """
 
-from tsctl.daemon.extension import EventRow, Extension, Kernel, MetricRow, Service
+from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.model_settings.kinds import Boolean
 from tsctl.daemon.model_settings.row import ModelSetting
+from tsctl.daemon.rows import EventRow, MetricRow
 
 
 class QuarantineExtension(Extension):

@@ -4,19 +4,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from tsctl.daemon.batching.dispatcher import Dispatcher
-from tsctl.daemon.extension import Kernel, Samples, Service
+from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.quarantine.dispatcher import QuarantineDispatcher
 from tsctl.daemon.extensions.quarantine.quarantine import LABEL, Quarantine
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.rows import Samples, VersionView
 
 
 class QuarantineService(Service):
     """The service."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self._counted = kernel.metrics
-        kernel.metrics.refusal_labels += (LABEL,)
+        self._counted = kernel.observation.metrics
+        self._counted.refusal_labels += (LABEL,)
 
     def dispatcher(self, settings: ModelSettings) -> type[Dispatcher]:  # noqa: ARG002 - of all that has no other
         return QuarantineDispatcher
@@ -24,7 +25,9 @@ class QuarantineService(Service):
     def attach(self, model: ModelVersion) -> None:
         watch_for_suspects(model)
 
-    def describe(self, model: ModelVersion) -> Mapping[str, Any]:
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
+        if view is not VersionView.DESCRIPTION:
+            return {}
         quarantine = quarantine_of(model)
         suspects = 0 if quarantine is None else len(quarantine.suspects)
         refused = 0 if quarantine is None else quarantine.suspects.refused(model.clock.now())

@@ -17,6 +17,7 @@ from tsctl.daemon.extension import Service
 from tsctl.daemon.extensions.ranks import NODES, PROCESSES, THREADS
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.rows import VersionView
 from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.handlers.wire import Ranks
 
@@ -95,6 +96,8 @@ def spread(settings: ModelSettings, spec: WorkerSpec) -> WorkerSpec:
 class RanksService(Service):
     """How models are spread, in their documents."""
 
-    def members(self, model: ModelVersion) -> Mapping[str, Any]:
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
+        if view is not VersionView.DESCRIPTION:
+            return {}
         parallel = parallel_of(model.settings)
         return {"parallelType": parallel.kind, "parallelLevel": parallel.level} if parallel.kind else {}

@@ -91,9 +91,7 @@ class RayExtension(Extension):
     help_groups = (("Workers and handlers", ("ray_address",)), ("Workers", ("engine",)))
 
     def install(self, kernel: Kernel) -> Service:
-        service = RayService(kernel.config, kernel.clock, kernel.spare)
-        kernel.registrar.factory.specified.append((self.needs, service.specify))
-        return service
+        return RayService(kernel.config, kernel.clock, kernel.spare)
 
 
 class RayService(Service):

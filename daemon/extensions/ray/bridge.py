@@ -224,7 +224,7 @@ def starter_of(children: Children, environment: Mapping[str, str], spare: Callab
     def start(sock: socket.socket, output: Pipes, ended: Callable[[], None]) -> Process:
         started = execute(MODULE, sock, output, environment)
         spare(started.pid)
-        return children.add(started.pid, ended, started.wait)
+        return children.watch_child(started.pid, ended, started.wait)
 
     return start
 
@@ -268,7 +268,7 @@ class RayEngine:
     def close(self) -> None:
         """End the bridge, and all workers on the cluster."""
         self._bridge.close()
-        self._children.end()
+        self._children.kill_leftovers()
 
 
 # The settings that workers on nodes do not have, and what to do about each; other extensions' are among them.

@@ -10,10 +10,10 @@ from uuid import uuid4
 
 from tsctl.daemon.core.errors import DaemonError, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.core.job import Job, Param, Reply
-from tsctl.daemon.extension import Audience, Kernel, Service
+from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Response
-from tsctl.daemon.http.router import Route
+from tsctl.daemon.http.router import Audience, Route
 from tsctl.daemon.models.archives.sample import Sample, warmup_sample
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
@@ -100,12 +100,6 @@ class NoSample(DaemonError):
         )
 
 
-def keep_sample(old: ModelVersion, new: ModelVersion) -> None:
-    """Keep the recorded request of a version that is built anew of the same files."""
-    if new.source.manifest is old.source.manifest and new.settings.record_input:
-        new.sample = old.sample
-
-
 class RecordingService(Service):
     """`GET /tsctl/input/MODEL[/VERSION]`: the body of a sample request, unchanged, with its content type.
 
@@ -116,10 +110,14 @@ class RecordingService(Service):
 
     def __init__(self, kernel: Kernel) -> None:
         self._registry = kernel.registry
-        kernel.registrar.replacing.begun.append(keep_sample)
 
     def attach(self, model: ModelVersion) -> None:
         Recorder(model)
+
+    def replacing(self, old: ModelVersion, new: ModelVersion) -> None:
+        """Keep the recorded request of a version that is built anew of the same files."""
+        if new.source.manifest is old.source.manifest and new.settings.record_input:
+            new.sample = old.sample
 
     def routes(self, audience: Audience) -> Mapping[str, Route]:
         return {"tsctl": self._route} if audience is Audience.OPERATORS else {}

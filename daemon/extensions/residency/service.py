@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 
 from tsctl.daemon.core.machine.processes import memory_of
-from tsctl.daemon.extension import Kernel, Samples, Service
+from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.residency.residence import has_work, is_movable, keep_alive_of, residence_of
 from tsctl.daemon.extensions.residency.residency import Residency, limits_of
 from tsctl.daemon.extensions.residency.state import ResidenceState
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.rows import DETAILED, Samples, VersionView
 
 
 def residence_document(model: ModelVersion) -> dict[str, Any]:
@@ -93,11 +94,8 @@ class ResidencyService(Service):
         if before is not None and model.at_startup:
             residence_of(model).recall(before.seconds, before.memory)
 
-    def describe(self, model: ModelVersion) -> Mapping[str, Any]:
-        return {"residence": residence_document(model)}
-
-    def live(self, model: ModelVersion) -> Mapping[str, Any]:
-        return self.describe(model)
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
+        return {"residence": residence_document(model)} if view in DETAILED else {}
 
     def document(self) -> Mapping[str, Any]:
         limits = self._residency.limits

@@ -67,7 +67,7 @@ class Rollouts:
         self._records: dict[str, StepRecord] = {}
         self._first: dict[str, Counts] = {}  # of the versions before, when this daemon began with the rollout
         self._timer: Timer | None = None
-        self._serving = False
+        self._closed = False
         self._tasks: set[asyncio.Task[None]] = set()
 
     def restore(self, rollouts: Mapping[str, Rollout]) -> None:
@@ -84,12 +84,11 @@ class Rollouts:
 
     def begin(self) -> None:
         """Go on with the rollouts of an earlier run: the daemon serves."""
-        self._serving = True
         self._arm()
 
     def close(self) -> None:
         """Decide nothing more: the daemon stops, and the next one goes on."""
-        self._serving = False
+        self._closed = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -154,7 +153,6 @@ class Rollouts:
         self._tell("rollout-started", name, rollout, f"a rollout by {steps} begins, each for {rollout.every:g} s")
         self._first.pop(name, None)
         self._enter(name, rollout)
-        self._serving = True
         self._arm()
         await self._ledger.save()
 
@@ -183,16 +181,14 @@ class Rollouts:
             raise Conflict(name, "", f"No rollout of model {name} is going on.")
         return rollout
 
-    async def leave(self, model: ModelVersion, why: str) -> None:
+    async def release(self, model: ModelVersion, why: str) -> None:
         """End the rollout that needs a version which must go.
 
         Raises:
             NotRemembered: the rollout has ended, but the snapshot could not be written.
         """
-        rollout = self.by_model.get(model.name)
-        if rollout is not None and rollout.going_on and model.version in rollout.versions:
-            event = RolloutEvent.BACK if model.version == rollout.version else RolloutEvent.PROMOTE
-            await self.end(model.name, event, why)
+        is_new = model.version == self.by_model[model.name].version
+        await self.end(model.name, RolloutEvent.BACK if is_new else RolloutEvent.PROMOTE, why)
 
     def _reserve(self, name: str) -> None:
         """Reserve a model as long as its rollout goes on."""
@@ -201,7 +197,7 @@ class Rollouts:
             self._registry.reservations.pop(name, None)
         else:
             refusal = partial(RolloutGoingOn, name, rollout.version)
-            self._registry.reservations[name] = Reservation(rollout.versions, refusal)
+            self._registry.reservations[name] = Reservation(rollout.versions, refusal, self.release)
 
     def findings(self, name: str, rollout: Rollout) -> list[Finding]:
         """Return the evidence of the present step's requests."""
@@ -229,7 +225,7 @@ class Rollouts:
 
     def _arm(self) -> None:
         going_on = any(each.going_on for each in self.by_model.values())
-        if self._serving and going_on and self._timer is None:
+        if not self._closed and going_on and self._timer is None:
             self._timer = self._clock.later(LOOK, self.look)
 
     async def _change(self, name: str, rollout: Rollout, decision: Decision) -> None:

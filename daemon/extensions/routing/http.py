@@ -11,15 +11,17 @@ from typing import Any
 from tsctl.daemon.api.management.commands import Parameters, changing, finished
 from tsctl.daemon.api.openapi import BOOLEAN, STATUS, STRING, Operation, Schema, members
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
-from tsctl.daemon.extension import Audience, Kernel, Samples, Service
+from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
+from tsctl.daemon.http.router import Audience
 from tsctl.daemon.http.router import Route as HttpRoute
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.changes import RouteChanges
 from tsctl.daemon.models.routing.route import Route, parse_route, shown_route
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.rows import Samples, VersionView
 
 ROUTE = "route"
 _PATH = f"/models/{{model_name}}/{ROUTE}"
@@ -145,14 +147,15 @@ class RoutingService(Service):
     def operations(self) -> Mapping[str, Mapping[str, Operation]]:
         return route_operations()
 
-    def describe(self, model: ModelVersion) -> Mapping[str, Any]:
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
+        """Return the part of its model's requests, from 0 to 1; the route, or whether the version gets copies."""
         route = self._registry.routes.of(model.name)
-        return {} if route is None else {"route": shown_route(route), "share": route.share(model.version)}
-
-    def listed(self, model: ModelVersion) -> Mapping[str, Any]:
-        """Return the part of its model's requests, from 0 to 1, and whether the version gets copies of requests."""
-        route = self._registry.routes.of(model.name)
-        return {} if route is None else {"share": route.share(model.version), "shadow": route.shadow == model.version}
+        if route is None or view is VersionView.WORKER:
+            return {}
+        share = {"share": route.share(model.version)}
+        if view is VersionView.DESCRIPTION:
+            return {"route": shown_route(route)} | share
+        return share | {"shadow": route.shadow == model.version}
 
     def samples(self) -> Samples:
         routed = [(model, self._registry.routes.of(model.name)) for model in self._registry]

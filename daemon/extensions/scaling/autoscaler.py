@@ -52,7 +52,7 @@ class WaitingSamples:
     def __init__(self) -> None:
         self._samples: deque[tuple[float, int]] = deque()
 
-    def add(self, waiting: int, now: float) -> None:
+    def add_sample(self, waiting: int, now: float) -> None:
         self._samples.append((now, waiting))
 
     def clear(self) -> None:
@@ -124,7 +124,7 @@ class Autoscaler:
             self._wanted = pool.wanted
             self._samples.clear()
         else:
-            self._samples.add(0 if pool.idle else self._waiting(), now)
+            self._samples.add_sample(0 if pool.idle else self._waiting(), now)
 
     def step(self, target: float, least: int, most: int, now: float, *, stateful: bool = False) -> ScalingDecision:
         """Decide, and scale the pool.

@@ -8,13 +8,14 @@ from typing import Any
 from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.core.machine.processes import available, taken
-from tsctl.daemon.extension import Kernel, Samples, Service
+from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.scaling.autoscaler import Autoscaler
 from tsctl.daemon.extensions.scaling.facts import DeviceMemory
 from tsctl.daemon.extensions.scaling.rule import memory_obstacle, quiet_time
 from tsctl.daemon.models.registering.spec import places_of
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.rows import DETAILED, Samples, VersionView
 from tsctl.daemon.workers.engine import local_pid
 from tsctl.daemon.workers.pool import Pool
 
@@ -103,14 +104,14 @@ class Autoscaling:
         self._gpus = gpus
         self._samples = 0
         self._scalers: dict[ModelVersion, Autoscaler] = {}
-        self._ticker = Ticker(clock, SAMPLED, self._look)
+        self._ticker = Ticker(clock, SAMPLED, self._scale_all)
         self.begin, self.close = self._ticker.begin, self._ticker.close
 
     def of(self, model: ModelVersion) -> Autoscaler | None:
         """Return what scales a version; None without a target, and before the first look."""
         return self._scalers.get(model)
 
-    def _look(self) -> None:
+    def _scale_all(self) -> None:
         self._samples += 1
         now, decides = self._clock.now(), self._samples % DECIDED == 0
         scaled = [model for model in self._registry if model.settings.target_queue]
@@ -198,7 +199,6 @@ class ScalingService(Service):
     def __init__(self, kernel: Kernel) -> None:
         self._registry = kernel.registry
         self._autoscaling = Autoscaling(kernel.registry, kernel.clock, kernel.gpus.now)
-        kernel.registrar.replacing.begun.append(carry_over)
 
     def begin(self) -> None:
         self._autoscaling.begin()
@@ -206,11 +206,11 @@ class ScalingService(Service):
     def close(self) -> None:
         self._autoscaling.close()
 
-    def describe(self, model: ModelVersion) -> Mapping[str, Any]:
-        return {"autoscaling": autoscaling_of(model, self._autoscaling.of(model))}
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
+        return {"autoscaling": autoscaling_of(model, self._autoscaling.of(model))} if view in DETAILED else {}
 
-    def live(self, model: ModelVersion) -> Mapping[str, Any]:
-        return self.describe(model)
+    def replacing(self, old: ModelVersion, new: ModelVersion) -> None:
+        carry_over(old, new)
 
     def samples(self) -> Samples:
         scaled = [((each.name, each.version), each) for each in self._registry if each.settings.target_queue]

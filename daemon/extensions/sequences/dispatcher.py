@@ -77,7 +77,7 @@ class SequenceDispatcher(Dispatcher):
         super().submit(job)
         job.mark = mark
         job.headers = with_mark(job.headers, mark, self.names)
-        self.sequences.add(job, mark.id, now, job.client)
+        self.sequences.add_request(job, mark.id, now, job.client)
 
     def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
         now = self._clock.now()

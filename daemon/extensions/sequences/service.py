@@ -13,6 +13,7 @@ from tsctl.daemon.extensions.sequences.table import Sequences
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.rows import VersionView
 from tsctl.daemon.workers.engine import Worker
 
 
@@ -33,9 +34,9 @@ class SequencesService(Service):
     def attach(self, model: ModelVersion) -> None:
         open_sequences(model, self._names)
 
-    def members(self, model: ModelVersion) -> Mapping[str, Any]:
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         settings, table = model.settings, sequences_of(model)
-        if table is None:
+        if table is None or view is not VersionView.DESCRIPTION:
             return {}
         return {
             "stateful": True,

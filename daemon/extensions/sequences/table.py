@@ -155,7 +155,7 @@ class Sequences(Generic[W]):
                 f" one, with the header {self._headers.end}: true, or try again later."
             )
 
-    def add(self, job: Job, name: str, now: float, client: str = "") -> None:
+    def add_request(self, job: Job, name: str, now: float, client: str = "") -> None:
         """Add a request that waits, after `check`; a sequence is opened where there is none of this name."""
         self._broken.pop(name, None)
         sequence = self._open.get(name)

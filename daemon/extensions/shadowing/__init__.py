@@ -4,7 +4,8 @@ mirror       one model: which requests are copied, and how many at a time
 idle_time    when copies run, and that a request suspends them
 """
 
-from tsctl.daemon.extension import EventRow, Extension, Kernel, MetricRow, Service
+from tsctl.daemon.extension import Extension, Kernel, Service
+from tsctl.daemon.rows import EventRow, MetricRow
 
 
 class ShadowingExtension(Extension):

@@ -41,8 +41,8 @@ class IdleTime:
         since = max(self._came, *(model.path.used_at for model in answering))
         return max(0.0, since + QUIET - self._clock.now())
 
-    def run(self, shadow: ModelVersion, copy: Job) -> None:
-        """Let the shadow run a copy, which requests suspend; call `end` when it is answered.
+    def run_copy(self, shadow: ModelVersion, copy: Job) -> None:
+        """Let the shadow run a copy, which requests suspend; call `end_copy` when it is answered.
 
         Raises:
             DaemonError: the shadow refuses the copy.
@@ -61,7 +61,7 @@ class IdleTime:
         for model in self._watched:
             model.arrivals[self.release if model is shadow else self._suspend] = None
 
-    def end(self) -> None:
+    def end_copy(self) -> None:
         """Note that a copy has ended."""
         self._copies -= 1
         if not self._copies:

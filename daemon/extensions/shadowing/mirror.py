@@ -22,13 +22,14 @@ from tsctl.daemon.core.arena import Payload
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.job import Ending, Job, Param, Piece, Reply, ending_of_status
-from tsctl.daemon.extension import Kernel, Samples, Service
+from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.shadowing.idle_time import QUIET, IdleTime, Others
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.routing.route import Route
 from tsctl.daemon.models.routing.routes import DROPPED, RESULTS, Agreement
 from tsctl.daemon.models.routing.steering import answering_of
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.rows import Samples, VersionView
 
 RELATIVE, ABSOLUTE = 1e-3, 1e-6
 MOST_JSON = 256 * 1024  # bytes of an answer that is read as JSON; reading takes at most some milliseconds
@@ -241,7 +242,7 @@ class Mirror:
         )  # fmt: skip
         job.infer = copy.infer
         try:
-            self._idle_time.run(shadow, job)
+            self._idle_time.run_copy(shadow, job)
         except DaemonError:
             self._drop(copy)
 
@@ -259,7 +260,7 @@ class Mirror:
                 flow.refuse()
 
     def _compare(self, copy: Copy, answered: list[bytes], reply: Reply) -> None:
-        self._idle_time.end()
+        self._idle_time.end_copy()
         if copy in self._copies and copy.reply is not None:
             if answered:
                 reply = Reply(reply.status, b"".join((*answered, reply.body)), error=reply.error)
@@ -295,7 +296,7 @@ class ShadowingService(Service):
 
     def __init__(self, kernel: Kernel) -> None:
         self._registry, self._live = kernel.registry, kernel.registrar.live
-        self._clock, self._recurring = kernel.clock, kernel.recurring
+        self._clock, self._recurring = kernel.clock, kernel.observation.recurring
         self._mirrors: dict[str, Mirror] = {}
         kernel.registry.routes.copier = self._follow
 
@@ -304,9 +305,9 @@ class ShadowingService(Service):
         if mirror is not None:
             model.watchers = (mirror, *model.watchers)
 
-    def describe(self, model: ModelVersion) -> Mapping[str, Any]:
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         route = self._registry.routes.of(model.name)
-        if route is None or not route.shadow:
+        if view is not VersionView.DESCRIPTION or route is None or not route.shadow:
             return {}
         counts = self._registry.routes.copies.get((model.name, route.shadow), Counter())
         return {"copies": {result: counts[result] for result in RESULTS}}

@@ -54,11 +54,11 @@ class TorchServeLogsExtension(Extension):
     )
 
     def configure(
-        self, values: dict[str, Any], places: Mapping[str, str], environment: Mapping[str, str]
+        self, values: dict[str, Any], keys: Mapping[str, str], environment: Mapping[str, str]
     ) -> Sequence[str]:
         from tsctl.daemon import paths
 
-        del places, environment
+        del keys, environment
         values["log_files"] = log_targets(
             values["log_location"], values["metrics_location"], values["metrics_mode"],
             paths.logs_dir(values["state_dir"]),

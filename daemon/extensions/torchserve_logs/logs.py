@@ -4,10 +4,10 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
 
-from tsctl.daemon.api.answered import AnsweredRequests
+from tsctl.daemon.api.metric_selection import selection_of
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.clock import Clock
-from tsctl.daemon.core.logs import ModelLogs, OutputLog, without_secrets
+from tsctl.daemon.core.logs import OutputLog, without_secrets
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.torchserve_logs.files import DaemonLines, LineWriter, LogFiles, TorchServeFile
@@ -110,16 +110,17 @@ class TorchServeLogs:
         if self._lines is not None:
             logging.getLogger("tsctl.daemon").addHandler(self._lines)
 
-    def follow(self, logs: ModelLogs, requests: AnsweredRequests) -> None:
-        """Write the output of all workers, and a line for each request, as far as a file wants them."""
-        if self._lines is not None or "model_log" in self._files or "model_metrics" in self._files:
-            logs.copies.append(self._copies.of)
-        if self._access is not None:
-            requests.others.append(self._note)
+    def output_copy(self, name: str, version: str) -> OutputLog | None:
+        """Return what writes the output of a version's workers; None if no file wants it."""
+        wanted = self._lines is not None or "model_log" in self._files or "model_metrics" in self._files
+        return self._copies.of(name, version) if wanted else None
 
-    def _note(self, request: Request, status: int, seconds: float) -> None:
-        assert self._access is not None
-        self._access.write("INFO", "main", "ACCESS_LOG", access_line(request, status, seconds))
+    def answer_listener(self) -> Callable[[Request, int, float], None] | None:
+        """Return what writes a line for each request; None if no file wants it."""
+        if self._access is None:
+            return None
+        write = self._access.write
+        return lambda *answered: write("INFO", "main", "ACCESS_LOG", access_line(*answered))
 
     def close(self) -> None:
         """Write the remaining lines and close the files; no line may be added afterwards."""
@@ -147,35 +148,39 @@ def _metrics_writer(file: TorchServeFile | None) -> Callable[[str], None]:
 
 class TorchServeLogsService(Service):
     def __init__(self, kernel: Kernel) -> None:
-        config = kernel.config
+        config, observation = kernel.config, kernel.observation
         self._ledger, self._registry = kernel.registrar.ledger, kernel.registry
-        self._logs = TorchServeLogs(config, kernel.selection, kernel.clock, kernel.soon)
-        self._logs.follow(kernel.logs, kernel.requests)
+        self._logs = TorchServeLogs(config, selection_of(config), kernel.clock, observation.soon)
         self._periodic: PeriodicMetrics | None = None
-        kernel.metrics.log = log = self._logs.metrics
+        observation.metrics.log = log = self._logs.metrics
         if log is not None:
             interval = None if config.disable_system_metrics else config.metric_time_interval
             self._periodic = PeriodicMetrics(
-                log, kernel.registry, kernel.events, HostMonitor(), kernel.gpus, kernel.clock, interval
+                log, kernel.registry, observation.events, HostMonitor(), kernel.gpus, kernel.clock, interval
             )
         self._snapshots: TorchServeSnapshots | None = None
-        self._loaded = False
+        self._serving = self._loaded = False
         if config.log_location is not None and config.restore:
             folder, properties = config.log_location / "config", properties_of(config)
             self._snapshots = TorchServeSnapshots(folder, kernel.registry, config.model_store, properties)
 
+    def answer_listener(self) -> Callable[[Request, int, float], None] | None:
+        return self._logs.answer_listener()
+
+    def output_copy(self, name: str, version: str) -> OutputLog | None:
+        return self._logs.output_copy(name, version)
+
     def begin(self) -> None:
         if self._periodic is not None:
             self._periodic.begin()
+        self._serving = True
+        self.registrations_changed(self._ledger.unsettled)
 
-    def serve(self) -> None:
-        if self._snapshots is not None:
-            self._ledger.saved.append(self._note_saved)
-            self._note_saved(self._ledger.unsettled)
-
-    def _note_saved(self, unsettled: Iterable[ModelVersion]) -> None:
+    def registrations_changed(self, unsettled: Iterable[ModelVersion]) -> None:
         """Write what is registered, once all that is served from the start is loaded, or has failed."""
-        if self._snapshots is None or self._registry.expected:  # those that are not loaded yet would be forgotten
+        if self._snapshots is None or not self._serving:
+            return
+        if self._registry.expected:  # those that are not loaded yet would be forgotten
             return
         if self._loaded:
             self._snapshots.changed(unsettled)
@@ -185,7 +190,7 @@ class TorchServeLogsService(Service):
 
     async def settle(self, *, replaced: bool) -> None:
         if self._snapshots is not None and not replaced:
-            self._ledger.saved.remove(self._note_saved)
+            self._serving = False
             if not self._registry.expected:
                 self._snapshots.write("shutdown", self._ledger.unsettled)
 

@@ -57,7 +57,7 @@ class PeriodicMetrics:
 
     def _happened(self, event: Event) -> None:
         if event.kind == "model-ready":  # the others can wait a second
-            self._look()
+            self._write_load_times()
 
     def _measure(self, interval: float) -> None:
         self._timers["machine"] = self._clock.later(interval, lambda: self._measure(interval))
@@ -73,9 +73,9 @@ class PeriodicMetrics:
 
     def _look_again(self) -> None:
         self._timers["look"] = self._clock.later(LOOK_EVERY, self._look_again)
-        self._look()
+        self._write_load_times()
 
-    def _look(self) -> None:
+    def _write_load_times(self) -> None:
         """Write the time of each worker that has loaded since the last look."""
         found: set[tuple[int, float]] = set()
         for model in self._registry:

@@ -8,13 +8,11 @@ service    all of this as a service of the daemon
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tsctl.daemon.extension import EventRow, Extension, Kernel, MetricRow, Service
+from tsctl.daemon.extension import Extension, Kernel, Service
+from tsctl.daemon.rows import EventRow, MetricRow
 from tsctl.daemon.setting_values import Setting, parse_collector, parse_ratio
-
-if TYPE_CHECKING:
-    from tsctl.daemon.config.config import Config
 
 
 class TracingExtension(Extension):
@@ -43,11 +41,9 @@ class TracingExtension(Extension):
     )  # fmt: skip
 
     def configure(
-        self,
-        values: dict[str, Any],
-        places: Mapping[str, str],  # noqa: ARG002
-        environment: Mapping[str, str],
+        self, values: dict[str, Any], keys: Mapping[str, str], environment: Mapping[str, str]
     ) -> Sequence[str]:
+        del keys
         from tsctl.daemon.extensions.tracing.endpoint import endpoint_of, missing
 
         found = endpoint_of(values["trace_endpoint"], environment)
@@ -55,15 +51,12 @@ class TracingExtension(Extension):
         values["trace_destination"] = found if warning is None else None
         return () if warning is None else (f"warning: {warning}",)
 
-    def prepare(self, config: "Config") -> None:
-        if config.trace_destination is not None:
-            from tsctl.daemon.extensions.tracing.endpoint import check
-
-            check()
-
     def install(self, kernel: Kernel) -> Service | None:
         if kernel.config.trace_destination is None:
             return None
+        from tsctl.daemon.extensions.tracing.endpoint import check
+
+        check()
         from tsctl.daemon.extensions.tracing.service import TracingService
 
         return TracingService(kernel)

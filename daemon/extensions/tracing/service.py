@@ -3,17 +3,18 @@
 from functools import partial
 
 from tsctl.daemon.api.management.status import tsctl_version
-from tsctl.daemon.extension import Kernel, Samples, Service
+from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.tracing.buffer import OtlpSender, SpanBuffer
 from tsctl.daemon.extensions.tracing.tracer import Traces
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.rows import Samples
 
 
 class TracingService(Service):
     """The service; importing it takes 0.3 s and 20 MB, for those who ask for traces."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self._events, self._soon = kernel.events, kernel.soon
+        self._events, self._soon = kernel.observation.events, kernel.observation.soon
         self._buffer = SpanBuffer(OtlpSender(kernel.config.trace_destination.url, tsctl_version()), self._report)
         self._traces = Traces(kernel.clock, kernel.config.trace_sample, self._buffer.offer)
 

@@ -20,6 +20,7 @@ from tsctl.daemon.extension import Service
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.reporting.trouble import MOST_ERRORS
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.rows import DETAILED, VersionView
 
 BUSY = 0.9  # of what the workers can do: above that, requests wait for one another
 
@@ -95,12 +96,9 @@ class VerdictService(Service):
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
 
-    def describe(self, model: ModelVersion) -> Mapping[str, Any]:
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         """Return the sentence; None where there is none."""
-        return {"verdict": verdict(self._facts(model)) or None}
-
-    def live(self, model: ModelVersion) -> Mapping[str, Any]:
-        return self.describe(model)
+        return {"verdict": verdict(self._facts(model)) or None} if view in DETAILED else {}
 
     def _facts(self, model: ModelVersion) -> VerdictFacts:
         pool, recent = model.pool, model.metrics.recent(model.clock.now())

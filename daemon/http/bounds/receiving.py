@@ -78,7 +78,7 @@ class ReceiveBudget:
         """
         return max(PAGE, (self.limit - self.used) / 16)
 
-    def add(self, count: int) -> bool:
+    def count_bytes(self, count: int) -> bool:
         """Count received bytes; return False if no more may be received."""
         self.used += count
         self.noted(count)

@@ -93,7 +93,7 @@ class SendBudget:
             self._make_room(who, count, now)
             if not self._fits(count):
                 return False
-        self.add(who, count, now)
+        self.count_bytes(who, count, now)
         return True
 
     def refuse(self) -> NoRoomToSend:
@@ -102,7 +102,7 @@ class SendBudget:
         self._reached(str(error))
         return error
 
-    def add(self, who: Holder, count: int, now: float) -> None:
+    def count_bytes(self, who: Holder, count: int, now: float) -> None:
         """Count bytes without asking for room: an error in place of an answer."""
         if who not in self._since:
             self._since[who] = now

@@ -36,7 +36,7 @@ class Upload:
         if more <= 0:  # granted before they came
             return not self.waits
         self.counted = received
-        if not self._receiving.add(more):
+        if not self._receiving.count_bytes(more):
             self.waits = True
             self._receiving.wait(self._owner)
         return not self.waits
@@ -57,7 +57,7 @@ class Upload:
             self._deadline = BodyDeadline(self._clock, budget, began)
             self._deadline.start(refuse)
 
-    def end(self) -> None:
+    def release(self) -> None:
         """Release all of this: the request is complete, or no more of it is read."""
         if self.counted:
             self._receiving.free(self.counted, self._owner)

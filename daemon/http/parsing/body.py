@@ -119,7 +119,7 @@ class Body:
         self._data: bytes | bytearray = b""
         self._view = _NOWHERE  # of the place
 
-    def begin(self) -> None:
+    def begin_request(self) -> None:
         """Note that another request has begun, whose head is not complete."""
         self.length = -1
         self.count = self._room = 0
@@ -142,7 +142,7 @@ class Body:
             space = self._view[self.count :]
         return space
 
-    def add(self, data: bytes) -> None:
+    def add_bytes(self, data: bytes) -> None:
         """Add received bytes: to its place, or to those that came before."""
         size = self.count + len(data)
         if size > self._room and size >= SHARED_FROM and self.length < 0 and self._storage is not None:
@@ -159,7 +159,7 @@ class Body:
             self._data += data  # not a list: chunks of two bytes would cost twenty times their size
         self.count = size
 
-    def take(self) -> Payload:
+    def take_body(self) -> Payload:
         """Return the complete body, and keep nothing of it."""
         place = self.place
         if place is not None:

@@ -155,7 +155,7 @@ class Head:
         self._ours: list[tuple[bytes, str]] = []
         self._size = 0
 
-    def begin(self) -> None:
+    def begin_request(self) -> None:
         """Note that another request has begun."""
         self.method = "-"
         self.url = b""

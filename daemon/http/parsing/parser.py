@@ -165,9 +165,9 @@ class Receiver:
         body = self.body
         if len(data) >= length or not body.take_place(length):
             return False
-        body.begin()
+        body.begin_request()
         body.length, body.began = length, self._now()
-        body.add(data)
+        body.add_bytes(data)
         self._request = known.request_with(digits, b"", body.began, 0.0)
         self.state = STORED
         return True
@@ -233,7 +233,7 @@ class Receiver:
         request, self._request = self._request, None
         assert request is not None
         self.state = IDLE
-        request.body = self.body.take()
+        request.body = self.body.take_body()
         request.received = self._now()
         said = self._head.said
         self._cache.remember(request, said.id, repeatable=not (self._upgrade or said.expects))
@@ -245,8 +245,8 @@ class Receiver:
         assert self.state != CLOSED  # one request is parsed at a time
         self.state = HEAD
         self._silent = 0
-        self._head.begin()
-        self.body.begin()
+        self._head.begin_request()
+        self.body.begin_request()
 
     def on_url(self, url: bytes) -> None:
         self._silent = 0
@@ -290,7 +290,7 @@ class Receiver:
         size = self.body.count + len(data)
         if size > self._limits.max_body:
             raise body_too_large(self._limits, f"{size} bytes or more")
-        self.body.add(data)
+        self.body.add_bytes(data)
 
     def on_message_complete(self) -> None:
         request = self._request

@@ -146,9 +146,9 @@ class Lingering:
 
     def __init__(self, now: float) -> None:
         self._heard = False  # input arrived since the last check
-        self.begin(now)
+        self.linger(now)
 
-    def begin(self, now: float) -> None:
+    def linger(self, now: float) -> None:
         """Allow `LINGER_MOST` from now on."""
         self._ends = now + LINGER_MOST
 

@@ -59,7 +59,7 @@ class Predecessor:
             raise
         self._channel = Channel(sock)
 
-    async def take(self, load: Callable[[Report], Coroutine[Any, Any, None]], version: str) -> list[Totals]:
+    async def take_over(self, load: Callable[[Report], Coroutine[Any, Any, None]], version: str) -> list[Totals]:
         """Load all models, ask to take over, and return the old daemon's counts when that is granted.
 
         Raises:

@@ -137,7 +137,7 @@ class Restoring:
             overrides = remembered(manifest.model_name, manifest.model_version) or request.overrides
             model = self._factory.build(replace(request, overrides=overrides), texts, *contents, listed=True)
             self._registrar.live.add(model)
-        await self._registrar.begin(model)
+        await self._registrar.start_workers(model)
         return model
 
     def lose(self, entry: SnapshotEntry, reason: str) -> None:

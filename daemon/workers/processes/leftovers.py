@@ -108,7 +108,7 @@ class Leftovers:
             self._timer.cancel()
             self._timer = None
 
-    def end(self) -> None:
+    def kill_all(self) -> None:
         """Kill all leftovers, known or not. Blocks for a moment; nothing may be started any more."""
         self.close()
         for _ in range(ROUNDS):

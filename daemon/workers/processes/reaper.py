@@ -121,14 +121,14 @@ class Children:
         if self._leftovers is not None:
             self._leftovers.close()
 
-    def end(self) -> None:
+    def kill_leftovers(self) -> None:
         """Kill all leftovers, last: whatever ends from now on is reaped here, and no `ended` is called any more."""
         for pid in list(self._watched):
             self._unwatch(pid)
         if self._leftovers is not None:
-            self._leftovers.end()
+            self._leftovers.kill_all()
 
-    def add(self, pid: int, ended: Callable[[], None], wait: Callable[[], int] | None = None) -> Process:
+    def watch_child(self, pid: int, ended: Callable[[], None], wait: Callable[[], int] | None = None) -> Process:
         """Watch a child.
 
         Args:

@@ -287,7 +287,7 @@ class Cgroups:
             self._left.add(Path(group))
             self._remove_left()
 
-    def end(self) -> None:
+    def remove_all(self) -> None:
         """Kill all processes, and remove all cgroups. Blocks until that is done, at most a second."""
         _kill(self._folder)
         deadline = time.monotonic() + _PATIENCE
@@ -306,7 +306,7 @@ def clear(here: Path, namespace: int) -> None:
     for folder in here.glob(f"{_PREFIX}-{namespace}-*-*"):
         pid, _, start = folder.name.removeprefix(f"{_PREFIX}-{namespace}-").partition("-")
         if pid.isdigit() and start.isdigit() and start_of(int(pid)) != int(start):
-            Cgroups(folder).end()
+            Cgroups(folder).remove_all()
 
 
 def _kill(group: Path) -> None:

@@ -37,8 +37,8 @@ class RowsInFlight(InFlight):
     def has_started(self, batch: Batch) -> bool:  # noqa: ARG002 - as the base class asks
         return True
 
-    def take(self, batch: Batch, leases: Sequence[Lease] = ()) -> None:
-        super().take(batch, leases)
+    def add_batch(self, batch: Batch, leases: Sequence[Lease] = ()) -> None:
+        super().add_batch(batch, leases)
         [job] = batch.jobs
         self._states[batch.id] = RowState.RUNNING
         self._numbers[job] = batch.id

@@ -58,7 +58,7 @@ class RowWorker(LocalWorker):
         now = self._clock.now()
         if not self._rows:
             self._last = now
-        self._rows.take(batch, leases)
+        self._rows.add_batch(batch, leases)
         self._heard[batch.id] = now
         self._watch(now)
         self._write(message)

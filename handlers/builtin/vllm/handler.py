@@ -198,7 +198,7 @@ class VLLMHandler:
                 send_intermediate_predict_response([events], context.request_ids, "", 200, context)
         reason = STOP if final is None else final.outputs[0].finish_reason or STOP
         usage = _usage(final) if with_usage and final is not None else None
-        return last + wording.end(b"", reason, usage)
+        return last + wording.last_events(b"", reason, usage)
 
     def _adapter(self, name: str, context: Context) -> Any:
         """Return the adapter that a client asks for as `model`; None for the model itself.

@@ -45,7 +45,7 @@ class Rounds:
         self._waited_for: set[int] = set()
         self._failed: set[int] = set()
 
-    def begin(self, number: int, ranks: int) -> None:
+    def begin_round(self, number: int, ranks: int) -> None:
         """Begin a round of this many ranks."""
         self._number = number
         self._waited_for = set(range(ranks))
@@ -179,16 +179,16 @@ class Leader:
             Other(rank, *(start or start_rank)(environments[rank]), FrameReader()) for rank in range(1, self._count)
         ]
         os.environ.update(environments[0])
-        self._rounds.begin(LOAD, self._count)
+        self._rounds.begin_round(LOAD, self._count)
         for other in self._others:
             self._send(other, _load_of(load, load.ranks, other.rank))
         self.watching = threading.Thread(target=self._watch, name="ranks", daemon=True)
         self.watching.start()
 
-    def begin(self, number: int) -> None:
+    def begin_round(self, number: int) -> None:
         """Begin a round: what follows is run by all ranks, unless rank 0 alone takes the batches."""
         with self._changed:
-            self._rounds.begin(number, self._count if self._each else 1)
+            self._rounds.begin_round(number, self._count if self._each else 1)
 
     def forward(self, message: wire.ToWorker) -> None:
         """Send a message to all other ranks; batches only where each rank runs them."""

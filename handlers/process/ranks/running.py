@@ -31,7 +31,7 @@ class LeadingInTurn(InTurn):
 
     def run(self, batch: wire.Predict) -> None:
         self._number = batch.batch
-        self._leader.begin(batch.batch)
+        self._leader.begin_round(batch.batch)
         self._leader.forward(batch)
         super().run(batch)
         self._leader.end(batch.batch, failed=bool(self._runtime.failures))
@@ -89,7 +89,7 @@ class LeadingContinuous(Continuous):
 
     def _step(self) -> None:
         self._number += 1
-        self._leader.begin(self._number)
+        self._leader.begin_round(self._number)
         self._leader.forward(wire.NextCall(self._number, self._left))
         self._left = []
         super()._step()

@@ -106,7 +106,7 @@ class WorkerActor:
 
     def _pass_on(self, number: int, frame: bytes) -> None:
         assert self._process is not None
-        for each in self._order.take(number, frame):
+        for each in self._order.take_frame(number, frame):
             self._process.write(each)
 
     def _localized(self, frame: bytes) -> bytes:

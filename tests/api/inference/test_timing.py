@@ -25,6 +25,6 @@ def test_a_repeated_head_asks_each_time(house: House) -> None:
 
 def test_times_are_never_negative() -> None:
     timing = Timing()
-    timing.take(-0.001, 0.0, 1)
+    timing.note_batch(-0.001, 0.0, 1)
 
     assert timing.header(0.0) == 'queue;dur=0.0, worker;dur=0.0, total;dur=0.0, batch;desc="1"'

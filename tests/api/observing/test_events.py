@@ -72,17 +72,17 @@ def test_a_client_that_does_not_read_is_cut_off(house: House) -> None:
         events.add("scaled", text)
 
     assert peer.transport.aborted
-    assert events.listeners == {} and "0 streams" in repr(house.events_route)
+    assert events.listeners == {} and "0 streams" in repr(house.observation.events_route)
 
 
 @pytest.mark.parametrize("way", ["leave", "finish"])
 def test_a_client_that_leaves_is_forgotten(house: House, way: str) -> None:
     peer = follow(house)
-    assert "1 streams" in repr(house.events_route)
+    assert "1 streams" in repr(house.observation.events_route)
 
     getattr(peer, way)()
 
-    assert house.registrar.events.listeners == {} and "0 streams" in repr(house.events_route)
+    assert house.registrar.events.listeners == {} and "0 streams" in repr(house.observation.events_route)
     house.registrar.events.add("scaled", "five")
     house.clock.advance(100.0)
 
@@ -99,7 +99,7 @@ def test_the_number_of_streams_is_bounded(house: House) -> None:
 def test_streams_end_with_the_daemon_and_later_ones_end_at_once(house: House) -> None:
     peer = follow(house)
 
-    house.events_route.close()
+    house.observation.events_route.close()
 
     assert peer.answers[0].status == 200 and b"four" in peer.answers[0].body
     assert b"four" in follow(house).answers[0].body

@@ -44,7 +44,7 @@ class AutoUnderTraffic:
 
     def learn(self, a: float = 0.008, c: float = 0.0004) -> None:
         for size in (1, 8, 1, 8):
-            self.traffic.times.add(size, a + c * size)
+            self.traffic.times.learn_batch(size, a + c * size)
 
     def loop(self, callers: list[Caller], turns: int = 20, turnaround: float = 0.001, a: float = 0.008) -> None:
         """Let clients come back and be served together again and again."""
@@ -191,7 +191,7 @@ def test_a_client_is_waited_for_if_its_mean_time_is_less_than_joining_saves(
     bench.arrive(callers[0])
 
     bench.traffic.gaps = bench.traffic.turnarounds = Survival()
-    bench.traffic.turnarounds.add(0.008)  # its bucket is from 5.8 to 9.2 ms, and 7.5 in the mean
+    bench.traffic.turnarounds.add_time(0.008)  # its bucket is from 5.8 to 9.2 ms, and 7.5 in the mean
 
     assert isinstance(bench.decide(), Wait) == waits
 
@@ -382,8 +382,8 @@ def of_several(
     bench.learn(0.05, 0.01)
     if learn:
         for _ in range(40):
-            bench.traffic.together.add(1, 8, 0.130)
-            bench.traffic.together.add(2, 4, 0.180 if workers_share_cores else 0.090)
+            bench.traffic.together.learn_batch(1, 8, 0.130)
+            bench.traffic.together.learn_batch(2, 4, 0.180 if workers_share_cores else 0.090)
     bench.arrive(*callers, at=bench.now + 0.001)
     return bench, callers
 
@@ -420,7 +420,7 @@ def test_clients_count_with_each_request_where_they_send_several_at_once() -> No
 def test_a_batch_that_came_about_as_planned_was_not_missed() -> None:
     bench, callers = of_several(workers_share_cores=True)
     for _ in range(40):
-        bench.traffic.together.add(2, 8, 0.260)
+        bench.traffic.together.learn_batch(2, 8, 0.260)
     bench.traffic.sent(Batch(7, bench.waiting, "full", bench.now), 1, bench.now)
     bench.arrive(*callers)
     before = bench.traffic.together.changes
@@ -476,7 +476,7 @@ def held_for_a_client(*, running: int) -> float:
     bench.serve(0.05)
     for _ in range(200):
         for seconds in (0.002, *[1.0] * 9):
-            bench.traffic.turnarounds.add(seconds)
+            bench.traffic.turnarounds.add_time(seconds)
     bench.arrive(*[first] * running, at=bench.now + 0.001)
     bench.traffic.sent(Batch(7, list(bench.waiting), "full", bench.now), 1, bench.now)
     for job in bench.waiting:
@@ -495,7 +495,7 @@ def test_of_several_workers_clients_those_that_are_away_are_waited_for_however_m
 
 def test_what_was_never_tried_is_tried() -> None:
     bench, _ = of_several(workers_share_cores=False, learn=False)
-    bench.traffic.together.add(2, 4, 0.090)
+    bench.traffic.together.learn_batch(2, 4, 0.090)
 
     assert bench.decide(idle=2) == Send(8, "full")
 

@@ -81,7 +81,7 @@ def test_a_batch_whose_jobs_all_left_is_forgotten() -> None:
 )
 def test_a_deadline(deadline: float, decision: Send | Wait) -> None:
     times = BatchTimes()
-    times.add(2, 0.02)
+    times.learn_batch(2, 0.02)
 
     decided = Fixed(4, 0.1, times).decide(Facts(2, idle=1, deadline=deadline), now=10.0)
 

@@ -13,12 +13,12 @@ def together(cores: int, workers: int = 4, slower: float = 1.0, c: float = C) ->
     """Everything is known of workers on so many cores."""
     times = BatchTimes()
     for size in (1, 8, 1, 8):
-        times.add(size, slower * (A + c * size))
+        times.learn_batch(size, slower * (A + c * size))
     known = Together(times)
     for _ in range(30):
         for busy in range(1, workers + 1):
             for size in range(1, 9):
-                known.add(busy, size, slower * (A + c * size) * max(1.0, busy / cores))
+                known.learn_batch(busy, size, slower * (A + c * size) * max(1.0, busy / cores))
     return known
 
 
@@ -55,7 +55,7 @@ def test_batches_that_take_minutes_are_cut_as_well() -> None:
 def test_while_clients_are_on_their_way_back_batches_of_the_others_are_smaller(turnaround: float, share: int) -> None:
     turnarounds = Survival()
     for _ in range(100):
-        turnarounds.add(turnaround)
+        turnarounds.add_time(turnaround)
 
     assert best_parts(together(4), 16, 2, 8, turnarounds) == (2, share)
 

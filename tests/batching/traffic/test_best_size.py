@@ -39,7 +39,7 @@ class Workers:
             count = min(self.best.next(self.waiting, 1), self.waiting)
             self.best.sent(count)
             seconds = self.curve(count) * self.chance.uniform(1.0 - self.noise, 1.0 + self.noise)
-            self.times.add(count, seconds)
+            self.times.learn_batch(count, seconds)
             self.best.returned(count, seconds)
             self.sent[count] += 1
             self.seconds += seconds

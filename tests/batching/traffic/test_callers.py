@@ -8,7 +8,7 @@ from tsctl.daemon.core.job import Caller, Job
 
 def law(seconds: float) -> Survival:
     law = Survival()
-    law.add(seconds)
+    law.add_time(seconds)
     return law
 
 

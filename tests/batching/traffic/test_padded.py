@@ -21,7 +21,7 @@ def learned(sizes: str, constant: int = 0, batches: int = 300) -> tuple[BatchTim
         longest = round(max(chance.lognormvariate(4.5, 0.6) for _ in range(3))) + constant
         count = {"full": 8, "any": chance.randint(1, 8), "few long": max(1, min(8, 600 // (longest - constant)))}[sizes]
         noise = chance.uniform(0.95, 1.05)
-        times.add(count, padded.add(count, longest, seconds(count, longest, constant) * noise))
+        times.learn_batch(count, padded.learn_batch(count, longest, seconds(count, longest, constant) * noise))
     return times, padded
 
 
@@ -50,7 +50,7 @@ def test_a_model_that_does_not_pad_costs_nothing_a_byte() -> None:
     times = BatchTimes()
     padded = PaddedTimes(times)
     for count, longest in [(1, 100), (8, 300), (4, 900), (2, 50)] * 100:
-        times.add(count, padded.add(count, longest, A + count * PER_JOB))
+        times.learn_batch(count, padded.learn_batch(count, longest, A + count * PER_JOB))
 
     assert padded.per_byte == pytest.approx(0.0, abs=1e-7)
     assert (times.per_batch, times.per_job) == pytest.approx((A, PER_JOB), rel=1e-2)
@@ -58,7 +58,7 @@ def test_a_model_that_does_not_pad_costs_nothing_a_byte() -> None:
 
 def test_one_batch_that_took_a_hundred_times_too_long_changes_little() -> None:
     times, padded = learned("any")
-    times.add(8, padded.add(8, 200, 100 * seconds(8, 200)))
+    times.learn_batch(8, padded.learn_batch(8, 200, 100 * seconds(8, 200)))
 
     assert padded.per_byte == pytest.approx(PER_BYTE, rel=0.5)
     assert times.of(8) < 2 * seconds(8, round(padded.typical))
@@ -68,7 +68,7 @@ def test_jobs_of_one_length_show_nothing_of_a_byte() -> None:
     times = BatchTimes()
     padded = PaddedTimes(times)
     for count in [1, 8, 4, 2] * 25:
-        times.add(count, padded.add(count, 0, A + count * PER_JOB))
+        times.learn_batch(count, padded.learn_batch(count, 0, A + count * PER_JOB))
 
     assert padded.per_byte == 0.0
     assert times.of(4) == pytest.approx(A + 4 * PER_JOB)

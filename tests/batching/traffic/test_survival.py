@@ -16,7 +16,7 @@ SECONDS = st.floats(0.0, 100.0)
 def of(*values: float) -> Survival:
     law = Survival()
     for value in values:
-        law.add(value)
+        law.add_time(value)
     return law
 
 
@@ -82,7 +82,7 @@ def test_the_median_is_the_edge_above_it() -> None:
 def test_the_longest_of_several_times_is_that_of_their_law() -> None:
     survival, chance = Survival(), random.Random(1)
     for _ in range(5000):
-        survival.add(chance.expovariate(1000.0))
+        survival.add_time(chance.expovariate(1000.0))
 
     assert Survival().latest(3) == 0.0
     # Of n exponential times with a mean of 1 ms the longest is expected after 1 + 1/2 + … + 1/n ms.
@@ -100,8 +100,8 @@ def test_a_typical_value_is_the_mean_without_the_pauses() -> None:
 def test_a_million_values_keep_their_proportions() -> None:
     law = Survival()
     for _ in range(20_000):  # the growing weight passes its limit several times
-        law.add(0.001)
-        law.add(0.010)
+        law.add_time(0.001)
+        law.add_time(0.010)
 
     assert law.after(0.005) / law.after(0.0) == pytest.approx(0.5, abs=0.01)
     assert law.rate == pytest.approx(1 / 0.0055, rel=0.01)

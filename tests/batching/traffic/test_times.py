@@ -10,7 +10,7 @@ from tsctl.daemon.batching.traffic.times import BatchTimes
 def learn(*batches: tuple[int, float]) -> BatchTimes:
     times = BatchTimes()
     for size, seconds in batches:
-        times.add(size, seconds)
+        times.learn_batch(size, seconds)
     return times
 
 

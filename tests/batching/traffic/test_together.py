@@ -11,7 +11,7 @@ def learned(*batches: tuple[float, int, float], times: int = 30) -> Together:
     together = Together(BatchTimes())
     for _ in range(times):
         for batch in batches:
-            together.add(*batch)
+            together.learn_batch(*batch)
     return together
 
 
@@ -46,7 +46,7 @@ def test_hope_ends_when_it_was_tried_once() -> None:
     together = learned((2, 4, 0.180))
     assert together.hoped(1, 8) < 0.1
 
-    together.add(1, 8, 0.130)
+    together.learn_batch(1, 8, 0.130)
 
     assert together.hoped(1, 8) == pytest.approx(0.130, rel=0.15)
 
@@ -64,7 +64,7 @@ def test_what_was_bad_is_tried_again_after_a_thousand_batches_of_another_kind() 
     together = learned((1, 8, 0.130), times=4)
     batches = 0
     while together.hoped(1, 8) > 0.08 and batches < 3000:
-        together.add(2, 4, 0.090)
+        together.learn_batch(2, 4, 0.090)
         batches += 1
 
     assert 500 < batches < 2500
@@ -75,7 +75,7 @@ def test_a_batch_that_others_were_beside_for_a_part_of_its_time_tells_of_the_who
     together = learned((2, 8, 0.260))  # two workers on one core
     for _ in range(20):
         share = busy - 1
-        together.add(busy, 8, 1 / ((1 - share) / 0.130 + share / 0.260))
+        together.learn_batch(busy, 8, 1 / ((1 - share) / 0.130 + share / 0.260))
 
     assert together.expected(1, 8) == pytest.approx(0.130, rel=0.01)
 
@@ -97,7 +97,7 @@ def test_noise_of_thirty_percent_leaves_the_mean() -> None:
     chance = random.Random("noise")
     together = Together(BatchTimes())
     for _ in range(300):
-        together.add(2, 4, 0.090 * chance.uniform(0.7, 1.3))
+        together.learn_batch(2, 4, 0.090 * chance.uniform(0.7, 1.3))
 
     assert together.expected(2, 4) == pytest.approx(0.090, rel=0.1)
     assert together.hoped(2, 4) == pytest.approx(together.expected(2, 4), rel=0.08)
@@ -106,7 +106,7 @@ def test_noise_of_thirty_percent_leaves_the_mean() -> None:
 def test_there_are_few_sizes_however_large_batches_are() -> None:
     together = Together(BatchTimes())
     for size in range(1, 1025):
-        together.add(1, size, 0.01)
+        together.learn_batch(1, size, 0.01)
 
     assert len(together.measured()) <= 8 * 8 + 1
 
@@ -115,6 +115,6 @@ def test_what_does_not_change_makes_nobody_think_again() -> None:
     together = learned((2, 4, 0.090))
     before = together.changes
     for _ in range(64):
-        together.add(2, 4, 0.091)
+        together.learn_batch(2, 4, 0.091)
 
     assert together.changes <= before + 1

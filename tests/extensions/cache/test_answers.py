@@ -48,7 +48,7 @@ class Cached(StubVersion):
 def submit(bench: Cached, job: Job) -> None:
     """Do as `submission.submit` does."""
     if bench.cache.watch(job, FACTS):
-        bench.model.taken.add(job)
+        bench.model.taken.add_job(job)
     else:
         bench.model.submit(job)
 

@@ -98,7 +98,7 @@ def padded() -> PaddedTimes:
     times = BatchTimes()
     known = PaddedTimes(times)
     for count, longest in [(1, 100), (8, 300), (4, 100), (2, 500), (8, 100), (3, 300)] * 20:
-        times.add(count, known.add(count, longest, A + count * PER_BYTE * longest))
+        times.learn_batch(count, known.learn_batch(count, longest, A + count * PER_BYTE * longest))
     return known
 
 

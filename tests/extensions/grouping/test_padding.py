@@ -14,7 +14,7 @@ def learned(cost: Cost, noise: float, seed: int, spread: float = 0.6, most: int 
     chance, padding = random.Random(seed), Padding()
     for _ in range(batches):
         lengths = [round(chance.lognormvariate(4.5, spread)) for _ in range(chance.randint(2, most))]
-        padding.add(lengths, cost(lengths) * chance.uniform(1.0 - noise, 1.0 + noise))
+        padding.learn_batch(lengths, cost(lengths) * chance.uniform(1.0 - noise, 1.0 + noise))
     return padding.share
 
 

@@ -11,6 +11,7 @@ from tests.kit.version import StubVersion
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.extensions.grouping.grouping import LengthGrouping
 from tsctl.daemon.extensions.grouping.service import GroupingService
+from tsctl.daemon.rows import VersionView
 from tsctl.extensions.grouping import COMMAND_LINE
 
 
@@ -118,12 +119,13 @@ def test_a_model_that_is_seen_to_pad_gets_batches_of_similar_lengths_by_itself()
     bench = by_itself(padding, told=events)
 
     assert isinstance(bench.model.queue.choice, LengthGrouping)
-    told = GroupingService().describe(bench.model)["batching"]
+    told = GroupingService().fields(bench.model, VersionView.DESCRIPTION)["batching"]
     assert told["groupByLength"] and told["padding"] > 0.3
     ((title, text),) = COMMAND_LINE.described({"batching": told}, 0.0)
     share = f"{told['padding']:.0%}"
     assert (title, text) == ("batches", f"of similar lengths: padding took {share} of the time (learned)")
-    assert [each.text for each in COMMAND_LINE.state(GroupingService().live(bench.model), 0.0)] == [f"{title} {text}"]
+    live = GroupingService().fields(bench.model, VersionView.LIVE)
+    assert [each.text for each in COMMAND_LINE.state(live, 0.0)] == [f"{title} {text}"]
     (event,) = [each for each in events if each.startswith("grouped")]
     assert event.startswith("grouped: batches of similar lengths from now on: padding took ")
 

@@ -65,7 +65,7 @@ def test_a_lone_call_is_submitted_at_once(house: House) -> None:
         house.arrivals.head()
         house.arrive()
         assert len(house.model.submitted) == count
-        house.arrivals.end()
+        house.arrivals.end_call()
 
 
 def test_a_call_that_had_company_is_submitted_after_some_turns_of_the_loop(house: House) -> None:

@@ -12,14 +12,13 @@ from tests.extensions.grpc.client import GrpcHouse, grpc, grpc_house
 from tests.kit.shelf import needs
 from tsctl.daemon.api.management.routes import management_routes
 from tsctl.daemon.core.errors import ResourceNotFound
-from tsctl.daemon.extension import Audience
 from tsctl.daemon.extensions.grpc.heads import read_head
 from tsctl.daemon.extensions.grpc.management.relay import relay
 from tsctl.daemon.extensions.grpc.management.torchserve import SERVICE, ManagementService, RepositoryService
 from tsctl.daemon.extensions.grpc.oip import SERVICES
 from tsctl.daemon.extensions.grpc.protos.messages import message_class
 from tsctl.daemon.extensions.grpc.server import methods_of
-from tsctl.daemon.http.router import join, resolved
+from tsctl.daemon.http.router import Audience, join, resolved
 
 pytestmark = pytest.mark.slow  # a real server and client
 OIP = SERVICES[0]

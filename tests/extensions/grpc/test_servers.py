@@ -3,11 +3,11 @@
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -20,7 +20,7 @@ from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core.errors import StartError
 from tsctl.daemon.extensions.grpc.oip import SERVICES
 from tsctl.daemon.extensions.grpc.protos.messages import message_class
-from tsctl.daemon.extensions.grpc.server import NotUtf8
+from tsctl.daemon.extensions.grpc.server import GrpcServer, NotUtf8
 from tsctl.daemon.extensions.grpc.servers import GrpcService
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 
@@ -32,21 +32,36 @@ def made(
 ) -> GrpcService:
     config = make_config(root, grpc_address=",".join(addresses), **flags)
     kernel = replace(
-        House(root).kernel, config=config, tokens=tokens or Tokens("", ""), receiving=receiving or ReceiveBudget(),
-        management=dict, ready=lambda: True,
-    )  # fmt: skip
+        House(root).kernel, config=config, tokens=tokens or Tokens("", ""), management=dict, ready=lambda: True
+    )
+    kernel.bounds.receiving = receiving or ReceiveBudget()
     return GrpcService(kernel)
 
 
+class Begun(NamedTuple):
+    """Servers that answer, and the places of all: HOST:PORT."""
+
+    servers: Sequence[GrpcServer]
+    bound: list[str]
+
+    @classmethod
+    async def of(cls, service: GrpcService) -> "Begun":
+        servers = service.servers(alone=True)
+        for each in servers:
+            await each.begin()
+        return cls(servers, [url.partition("://")[2] for each in servers for url in each.urls])
+
+    async def close(self, grace: float) -> None:
+        await asyncio.gather(*(each.close(grace) for each in self.servers))
+
+
 @asynccontextmanager
-async def begun(servers: GrpcService) -> AsyncIterator[GrpcService]:
-    servers.bind(alone=True)
-    for each in servers.servers:
-        await each.begin()
+async def begun(service: GrpcService) -> AsyncIterator[Begun]:
+    servers = await Begun.of(service)
     try:
         yield servers
     finally:
-        await servers.leave(0.0)
+        await servers.close(0.0)
 
 
 async def code_of_ping(address: str, token: str = "", credentials: Any = None, owner: str = INFERENCE) -> str:
@@ -94,10 +109,10 @@ async def test_tokens_open_what_they_open_over_http(tmp_path: Path, tokens: Toke
 async def test_one_port_serves_predictions_and_with_its_token_management(tmp_path: Path, inference: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    servers = made(tmp_path, address, tokens=Tokens("boss", inference), grpc_management_address=address)
+    service = made(tmp_path, address, tokens=Tokens("boss", inference), grpc_management_address=address)
     repository, management = SERVICES[0], "org.pytorch.serve.grpc.management.ManagementAPIsService"
 
-    async with begun(servers):
+    async with begun(service) as servers:
         assert servers.bound == [address]
         for shown in ("", "guest", "boss"):
             predicts = await code_of(address, f"/{INFERENCE}/Ping", shown)
@@ -133,14 +148,12 @@ async def test_a_certificate_makes_every_address_tls(tmp_path: Path) -> None:
 
 
 async def test_the_end_closes_watchers_at_once(tmp_path: Path) -> None:
-    servers = made(tmp_path, "127.0.0.1:0")
-    servers.bind(alone=True)
-    await servers.servers[0].begin()
+    servers = await Begun.of(made(tmp_path, "127.0.0.1:0"))
     async with grpc.aio.insecure_channel(servers.bound[0]) as channel:
         watched = channel.unary_stream(f"/{HEALTH}/Watch")(b"")
         assert (await watched.read()) == b"\x08\x01"
         async with asyncio.timeout(PATIENCE):
-            await servers.leave(1000.0)
+            await servers.close(1000.0)
 
         kind = message_class("grpc.health.v1.HealthCheckResponse")
         assert kind.FromString(await watched.read()).status == 2
@@ -152,11 +165,10 @@ def test_an_address_that_is_none_is_named(tmp_path: Path) -> None:
 
 
 async def test_an_address_of_another_machine_is_named(tmp_path: Path) -> None:
-    servers = made(tmp_path, "192.0.2.1:7070")
+    service = made(tmp_path, "192.0.2.1:7070")
 
     with pytest.raises(StartError, match=r"cannot listen for gRPC on `192\.0\.2\.1:7070`"):
-        servers.bind(alone=True)
-    await servers.leave(0.0)
+        service.servers(alone=True)
 
 
 async def end_the_loop(address: str) -> asyncio.StreamWriter:
@@ -181,7 +193,7 @@ async def test_a_server_whose_loop_a_client_has_ended_serves_again_at_its_port(t
 
             assert await code_of_ping(servers.bound[0]) == "OK"
             assert not watched.done()  # what ran goes on
-            await servers.leave(1000.0)  # and ends with the daemon, as the call without an end does
+            await servers.close(1000.0)  # and ends with the daemon, as the call without an end does
             await watched.read()
             attacker.close()
             await attacker.wait_closed()

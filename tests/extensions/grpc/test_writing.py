@@ -16,7 +16,7 @@ def test_an_answer_counts_until_it_is_written() -> None:
     budget = SendBudget(MOST_UNREAD)
     writing = Writing(budget, FakeClock())
 
-    written = writing.begin("1", COUNTED)
+    written = writing.begin_answer("1", COUNTED)
     assert budget.used == COUNTED and written is not None
     written()
 
@@ -24,31 +24,31 @@ def test_an_answer_counts_until_it_is_written() -> None:
 
 
 def test_a_small_answer_never_counts() -> None:
-    assert Writing(SendBudget(0), FakeClock()).begin("1", COUNTED - 1) is None
+    assert Writing(SendBudget(0), FakeClock()).begin_answer("1", COUNTED - 1) is None
 
 
 def test_one_answer_of_any_size_is_sent_and_a_second_of_another_connection_has_to_fit() -> None:
     clock = FakeClock()
     writing = Writing(SendBudget(COUNTED), clock)
-    written = writing.begin("1", 10 * COUNTED)
+    written = writing.begin_answer("1", 10 * COUNTED)
 
     for _ in range(2):  # a client that does not read is not closed for another, however long
         with pytest.raises(NoRoomToSend, match="max_sending_bytes"):
-            writing.begin("2", COUNTED)
+            writing.begin_answer("2", COUNTED)
         clock.advance(60.0)
     assert written is not None
     written()
 
-    assert writing.begin("2", COUNTED) is not None
+    assert writing.begin_answer("2", COUNTED) is not None
 
 
 def test_a_connection_has_an_eighth_of_the_budget() -> None:
     writing = Writing(SendBudget(16 * COUNTED), FakeClock())
-    assert writing.begin("1", COUNTED) and writing.begin("1", COUNTED)
+    assert writing.begin_answer("1", COUNTED) and writing.begin_answer("1", COUNTED)
 
     with pytest.raises(NoRoomToSend):
-        writing.begin("1", COUNTED)
-    assert writing.begin("2", COUNTED)
+        writing.begin_answer("1", COUNTED)
+    assert writing.begin_answer("2", COUNTED)
 
 
 @pytest.mark.slow
@@ -58,7 +58,7 @@ async def test_a_call_whose_answer_has_no_room_ends_with_the_reason(tmp_path: Pa
         await made.house.serve("m")
         made.house.engine.answer = lambda job: Reply(200, bytes(1_000_000 if job.params[0].value == b"large" else 10))
         other = Peer()
-        made.sending.add(other, MOST_UNREAD, 0.0)
+        made.sending.count_bytes(other, MOST_UNREAD, 0.0)
 
         async def ask(size: bytes) -> int:
             call = made.call(name, prediction("m", data=size))

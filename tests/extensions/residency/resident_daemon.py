@@ -1,6 +1,7 @@
 """A registration over stub workers, with the service that loads and unloads versions."""
 
 from tests.kit.daemon import StubDaemon
+from tsctl.daemon.extensions.residency import ResidencyExtension
 from tsctl.daemon.extensions.residency.residency import Residency
 from tsctl.daemon.extensions.residency.service import ResidencyService
 from tsctl.daemon.server.kernel import connect
@@ -13,4 +14,5 @@ class ResidentDaemon(StubDaemon):
     def use(self, engine: StubEngine) -> None:
         super().use(engine)
         service = ResidencyService(self.registry, Residency(self.registrar.live, engine.clock, {}))
-        connect(self.registrar, {"residency": service})
+        service.extension = ResidencyExtension()
+        connect(self.registrar, [service])

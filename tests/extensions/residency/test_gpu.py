@@ -107,6 +107,6 @@ def test_what_was_told_is_expected_of_the_next_load_wherever_that_is(tmp_path: P
     stub.sizes["m"] = 3
     model = add(stub, tmp_path, "m", 12 * GIB, gpus=2, placement=placement)
     residence_of(model).memory = {"host": 3, "gpu0": 15 * GIB}
-    placement.take([0])
+    placement.take_devices([0])
 
     assert stub.residency._memory_of(model) == {"host": 3, "gpu1": 15 * GIB}

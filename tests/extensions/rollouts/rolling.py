@@ -5,6 +5,7 @@ from typing import cast
 
 from tests.kit.daemon import StubDaemon
 from tsctl.daemon.extension import Kernel
+from tsctl.daemon.extensions.rollouts import RolloutsExtension
 from tsctl.daemon.extensions.rollouts.rollout import Rollout, parse_conditions
 from tsctl.daemon.extensions.rollouts.rollouts import Rollouts
 from tsctl.daemon.extensions.rollouts.service import RolloutsService
@@ -25,10 +26,11 @@ class RollingDaemon(StubDaemon):
     def use(self, engine: StubEngine) -> None:
         super().use(engine)
         parts = SimpleNamespace(
-            registry=self.registry, registrar=self.registrar, clock=engine.clock, events=self.registrar.events
+            registry=self.registry, registrar=self.registrar, clock=engine.clock, observation=self.registrar
         )
         self.service = RolloutsService(cast(Kernel, parts))
-        connect(self.registrar, {"rollouts": self.service})
+        self.service.extension = RolloutsExtension()
+        connect(self.registrar, [self.service])
 
     @property
     def rollouts(self) -> Rollouts:

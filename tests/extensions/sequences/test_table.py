@@ -22,7 +22,7 @@ class Bench:
         for name in names:
             self.table.check(name[0], start, self.now, client)
             self.jobs[name] = Client().job(name)
-            self.table.add(self.jobs[name], name[0], self.now, client)
+            self.table.add_request(self.jobs[name], name[0], self.now, client)
 
     def run(self, *names: str, start: bool = False, client: str = "") -> None:
         """Let requests arrive and run, one second each."""

@@ -34,11 +34,11 @@ class Idling:
 
         def answered(reply: object) -> None:
             self.copies.append(name)
-            self.idle_time.end()
+            self.idle_time.end_copy()
             deliver(reply)  # type: ignore[arg-type]
 
         job._deliver = answered
-        self.idle_time.run(self.shadow.model, job)
+        self.idle_time.run_copy(self.shadow.model, job)
         self.clock.settle()
 
     @property

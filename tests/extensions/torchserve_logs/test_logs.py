@@ -7,16 +7,13 @@ from typing import Any
 import pytest
 
 from tests.kit.daemon import StubDaemon
-from tsctl.daemon.api.answered import AnsweredRequests
-from tsctl.daemon.api.metrics import selection_of
+from tsctl.daemon.api.metric_selection import selection_of
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.events.events import Events
-from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.extensions.torchserve_logs.logs import TorchServeLogs, TorchServeLogsService, access_line
 from tsctl.daemon.http.messages import Request
-from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.server.observation import Observation
 
 
 @pytest.mark.parametrize(
@@ -44,10 +41,7 @@ def logs_of(**settings: str) -> TorchServeLogs:
 
 def followed(logs: TorchServeLogs) -> tuple[bool, bool]:
     """Return whether requests are noted, and the output of workers."""
-    outputs = ModelLogs(lambda name, version: Path(), foreground=False)
-    requests = AnsweredRequests(Metrics(), Recurring(Events(), FakeClock()))
-    logs.follow(outputs, requests)
-    return bool(requests.others), bool(outputs.copies)
+    return logs.answer_listener() is not None, logs.output_copy("m", "1.0") is not None
 
 
 def test_where_no_file_is_wanted_nothing_is_to_be_called() -> None:
@@ -68,12 +62,9 @@ def test_each_place_wants_its_own_part(tmp_path: Path) -> None:
 def service_of(bench: StubDaemon) -> TorchServeLogsService:
     """Return the service of a daemon that writes TorchServe's snapshots, to `config` in its root."""
     config, clock = resolve({"log_location": str(bench.root)}, {}), FakeClock()
-    ledger, events = SimpleNamespace(saved=[], unsettled=()), Events()
     parts: Any = SimpleNamespace(
-        config=config, clock=clock, soon=clock.soon, selection=selection_of(config), metrics=Metrics(), gpus=None,
-        events=events, registry=bench.registry, registrar=SimpleNamespace(ledger=ledger),
-        logs=ModelLogs(lambda name, version: Path(), foreground=False),
-        requests=AnsweredRequests(Metrics(), Recurring(events, clock)),
+        config=config, clock=clock, observation=Observation(Events(), clock, clock.soon), gpus=None,
+        registry=bench.registry, registrar=SimpleNamespace(ledger=SimpleNamespace(unsettled=())),
     )  # fmt: skip
     return TorchServeLogsService(parts)
 
@@ -85,7 +76,7 @@ async def test_a_run_that_has_settled_its_models_is_written_at_its_end_though_no
     for name in ("m", "n"):
         bench.registry.expect(name)
     service = service_of(bench)
-    service.serve()
+    service.begin()
     for name in {"m", "n"}.difference(left):
         bench.registry.settle(name)
 

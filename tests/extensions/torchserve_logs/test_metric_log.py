@@ -52,7 +52,9 @@ def test_each_request_and_each_batch_are_lines() -> None:
     lines, metrics = Lines(), Metrics()
     metrics.log = lines.log
     version = version_in(metrics)
-    version.emitted.take([Measurement("gauge", "HandlerTime", "ms", (("ModelName", "m"), ("Level", "Model")), 1400)])
+    version.emitted.add_measurements(
+        [Measurement("gauge", "HandlerTime", "ms", (("ModelName", "m"), ("Level", "Model")), 1400)]
+    )
 
     run(version, unnamed=True)
 

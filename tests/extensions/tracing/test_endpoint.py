@@ -3,6 +3,8 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -10,6 +12,7 @@ from tests.api.house import House
 from tests.places import ROOT
 from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.extension import Kernel
 from tsctl.daemon.extensions.tracing import TracingExtension, endpoint
 from tsctl.daemon.extensions.tracing.tracer import ModelTracer
 
@@ -49,7 +52,7 @@ def test_a_setting_without_the_library_is_refused_with_the_command_that_installs
     config = configured(tmp_path, {}, trace_endpoint="http://c")
 
     with pytest.raises(StartError, match="`trace_endpoint` is set") as raised:
-        TracingExtension().prepare(config)
+        TracingExtension().install(cast(Kernel, SimpleNamespace(config=config)))
 
     assert config.notes == ()
     assert "`pip install 'tsctl[traces]'`" in raised.value.hint
@@ -59,8 +62,7 @@ def test_a_variable_without_the_library_is_a_note(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(endpoint, "installed", lambda: False)
     config = configured(tmp_path, BASE)
 
-    TracingExtension().prepare(config)
-
+    assert TracingExtension().install(cast(Kernel, SimpleNamespace(config=config))) is None
     assert config.trace_destination is None
     (note,) = config.notes
     assert note.startswith("warning: `OTEL_EXPORTER_OTLP_ENDPOINT` is set, and no traces are sent")

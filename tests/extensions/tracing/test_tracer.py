@@ -189,7 +189,7 @@ def test_where_stages_are_placed(
 def test_the_stages_of_a_batch_are_parts_of_its_requests_and_of_no_other(version: Traced) -> None:
     version.predict("a")
     version.clock.advance(0.5)
-    version.metrics.emitted.take(
+    version.metrics.emitted.add_measurements(
         [Measurement("histogram", STAGE_TIME, "s", (("stage", name),), 0.25) for name in ("preprocess", "inference")]
     )
     version.clock.advance(5.0)

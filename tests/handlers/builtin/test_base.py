@@ -125,7 +125,9 @@ def test_the_times_of_the_stages_are_reported_for_each_batch(context: Context) -
     for _ in range(2):
         handler.handle([{"data": [1.0]}], context)
 
-    told = {each.labels: sum(each.buckets) for each in context.metrics.tally.take() if each.name == STAGE_TIME}
+    told = {
+        each.labels: sum(each.buckets) for each in context.metrics.tally.take_measurements() if each.name == STAGE_TIME
+    }
 
     assert told == {(("stage", stage),): 2 for stage in STAGES}
 

@@ -45,7 +45,7 @@ def test_frames_come_out_in_the_order_of_their_numbers_whatever_overtook_them() 
     random.Random(1).shuffle(frames)
     order = FrameOrder()
 
-    found = [frame for each in frames for frame in order.take(*each)]
+    found = [frame for each in frames for frame in order.take_frame(*each)]
 
     assert found == [b"%d" % number for number in range(100)]
-    assert list(order.take(101, b"early")) == []
+    assert list(order.take_frame(101, b"early")) == []

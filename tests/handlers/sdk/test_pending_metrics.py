@@ -35,15 +35,15 @@ def test_values_become_one(kind: wire.Kind, value: float, tally: PendingMetrics)
     for number in (1, 3, 2.5):
         tally.add(kind, "Seen", "count", WHERE, number)
 
-    assert tally.take() == [wire.Measurement(kind, "Seen", "count", WHERE, value)]
-    assert tally.take() == []
+    assert tally.take_measurements() == [wire.Measurement(kind, "Seen", "count", WHERE, value)]
+    assert tally.take_measurements() == []
 
 
 def test_a_histogram_counts_values_by_bucket(tally: PendingMetrics) -> None:
     for number in (0.001, 0.0011, 7, 1e9):
         tally.add("histogram", "Took", "ms", (), number)
 
-    (measured,) = tally.take()
+    (measured,) = tally.take_measurements()
     assert measured.value == pytest.approx(1e9 + 7.0021)
     assert {bound: count for bound, count in enumerate(measured.buckets) if count} == {
         0: 1, 1: 1, wire.BOUNDS.index(10.0): 1, len(wire.BOUNDS): 1,
@@ -55,7 +55,7 @@ def test_other_dimensions_and_other_types_are_other_series(tally: PendingMetrics
     tally.add("counter", "Seen", "", WHERE, 2)
     tally.add("gauge", "Seen", "", (), 3)
 
-    assert [(each.kind, each.labels, each.value) for each in tally.take()] == [
+    assert [(each.kind, each.labels, each.value) for each in tally.take_measurements()] == [
         ("counter", (), 1.0), ("counter", WHERE, 2.0), ("gauge", (), 3.0),
     ]  # fmt: skip
 
@@ -74,7 +74,7 @@ def test_other_dimensions_and_other_types_are_other_series(tally: PendingMetrics
 def test_what_cannot_be_shown_is_not_kept(kind: wire.Kind, labels: Any, value: Any, tally: PendingMetrics) -> None:
     tally.add(kind, "Seen", "", labels, value)
 
-    assert tally.take() == []
+    assert tally.take_measurements() == []
 
 
 @pytest.mark.parametrize("kind", ["counter", "gauge", "histogram"])
@@ -96,7 +96,7 @@ def test_whatever_a_handler_reports_is_a_message_to_the_daemon(
     for value in values:
         tally.add(kind, name, name, tuple(labels), value)
 
-    said = wire.Done(1, [], 0.0, tally.take())
+    said = wire.Done(1, [], 0.0, tally.take_measurements())
 
     heard = wire.decode_for_daemon(bytes(wire.encode(said))[wire.LENGTH.size :])
     assert isinstance(heard, wire.Done)
@@ -109,7 +109,7 @@ def test_a_dimension_that_never_repeats_does_not_fill_the_memory(tally: PendingM
         tally.add("counter", "Seen", "", (("Request", number),), 1)
     tally.add("counter", "Seen", "", (("Request", 0),), 1)
 
-    taken = tally.take()
+    taken = tally.take_measurements()
     assert len(taken) == MOST_SERIES
     assert taken[0].value == 2.0
 
@@ -125,8 +125,8 @@ def test_threads_lose_nothing(tally: PendingMetrics) -> None:
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads):
-        taken += tally.take()
-    taken += tally.take()
+        taken += tally.take_measurements()
+    taken += tally.take_measurements()
 
     assert sum(each.value for each in taken) == 8000
 
@@ -140,7 +140,7 @@ def test_what_context_metrics_is_told_is_kept() -> None:
     other.add_or_update(2, ["now"])
     metrics.add_counter("Seen", 2, dimensions=[Dimension("Language", "de")])
 
-    assert metrics.tally.take() == [
+    assert metrics.tally.take_measurements() == [
         wire.Measurement("counter", "Heat", "C", WHERE, 21.0),
         wire.Measurement("counter", "Heat", "C", (("When", "now"),), 2.0),
         wire.Measurement("counter", "Seen", "Count", (("Language", "de"), ("ModelName", "net"), ("Level", "Model")), 2),
@@ -155,6 +155,6 @@ def test_a_name_may_come_again_with_other_dimensions_and_another_type() -> None:
     metrics.add_counter("Seen", 3)
     metrics.add_metric("Seen", 4, "count", metric_type=MetricTypes.HISTOGRAM)
 
-    assert [(each.kind, len(each.labels), each.value) for each in metrics.tally.take()] == [
+    assert [(each.kind, len(each.labels), each.value) for each in metrics.tally.take_measurements()] == [
         ("counter", 2, 4.0), ("counter", 3, 2.0), ("histogram", 2, 4.0),
     ]  # fmt: skip

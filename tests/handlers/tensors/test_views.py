@@ -31,8 +31,8 @@ def test_what_nobody_uses_is_free() -> None:
     views, done = Views(), batch(0, 64)
     in_the_frame = arrays(views, done)[-1]
 
-    assert views.end(done) == [] and in_the_frame.shape == (2, 4)
-    assert views.end(batch()) == []
+    assert views.end_batch(done) == [] and in_the_frame.shape == (2, 4)
+    assert views.end_batch(batch()) == []
 
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
@@ -52,10 +52,10 @@ def test_what_shares_the_memory_keeps_it_until_it_is_gone(use: Any) -> None:
     views, done = Views(), batch(0, 64)
     kept = use(arrays(views, done)[1])
 
-    assert views.end(done) == [64]
-    assert views.end(batch(128)) == [64]
+    assert views.end_batch(done) == [64]
+    assert views.end_batch(batch(128)) == [64]
     del kept
-    assert views.end(batch(128)) == []
+    assert views.end_batch(batch(128)) == []
 
 
 @pytest.mark.parametrize("use", [np.copy, torch.tensor, np.ndarray.tolist, lambda array: array.astype("f4")])
@@ -63,7 +63,7 @@ def test_a_copy_keeps_nothing(use: Any) -> None:
     views, done = Views(), batch(0)
     kept = use(arrays(views, done)[0])
 
-    assert views.end(done) == []
+    assert views.end_batch(done) == []
     assert len(kept) == 2
 
 
@@ -71,7 +71,7 @@ def test_a_batch_that_ends_leaves_the_others_arrays() -> None:
     views, first, second = Views(), batch(0), batch(64)
     kept = arrays(views, first), arrays(views, second)
 
-    assert views.end(first) == [0]
-    assert views.end(second) == [0, 64]
+    assert views.end_batch(first) == [0]
+    assert views.end_batch(second) == [0, 64]
     del kept
-    assert views.end(batch()) == []
+    assert views.end_batch(batch()) == []

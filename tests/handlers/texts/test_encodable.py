@@ -58,7 +58,7 @@ def test_any_measurement_is_kept_in_a_form_that_the_daemon_reads_or_dropped(one:
     for kind in ("counter", "gauge", "histogram"):
         tally.add(kind, one, other, ((one, other),), number)
 
-    wire.decode_for_daemon(wire.encode(wire.Done(1, [], 0.5, tally.take()))[wire.LENGTH.size :])
+    wire.decode_for_daemon(wire.encode(wire.Done(1, [], 0.5, tally.take_measurements()))[wire.LENGTH.size :])
 
 
 @few

@@ -160,7 +160,7 @@ def test_what_arrives_is_noted_so_that_its_memory_is_given_back() -> None:
     noted: list[int] = []
     budget = ReceiveBudget(10, noted=noted.append)
 
-    budget.add(3)
-    budget.add(8)
+    budget.count_bytes(3)
+    budget.count_bytes(8)
 
     assert noted == [3, 8]

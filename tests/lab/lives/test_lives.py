@@ -52,7 +52,7 @@ ERRORS = [
     row("reads again after the last request", "a connection goes from", Connection, _shut_down=Around(reads_again)),
     row("writes to those who have left", "nothing is written after a close", Outgoing, cut=nothing),
     row("keeps connections that have gone", "nothing is left of connections", Listener, left=nothing),
-    row("keeps the bytes of uploads", "no budget is used", Upload, end=nothing),
+    row("keeps the bytes of uploads", "no budget is used", Upload, release=nothing),
 ]
 # fmt: on
 

@@ -90,5 +90,5 @@ class SharingEngine(StubEngine):
 
     cores: Cores = field(kw_only=True)
 
-    def begin(self, jobs: Sequence[Job], finished: Finished) -> Timer:
+    def begin_batch(self, jobs: Sequence[Job], finished: Finished) -> Timer:
         return self.cores.run(self.seconds(jobs), finished)

@@ -69,7 +69,7 @@ def test_batch_times_that_were_first_guessed_ten_times_wrong_cost_less_than_two_
     guessed = []
     for seed in SEEDS:
         world = row.world("auto", seed)
-        world.traffic.times.add(1, factor * 0.0084)
+        world.traffic.times.learn_batch(1, factor * 0.0084)
         guessed.append(world.run(REQUESTS).settled().throughput)
 
     assert fmean(guessed) >= 0.98 * throughput(row, "auto")

@@ -158,7 +158,7 @@ async def _stop(registrar: Registrar, grace: float, hurry: float) -> None:
         stopping.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await stopping
-        await registrar.end()
+        await registrar.stop_now()
     else:
         stopping.result()
 

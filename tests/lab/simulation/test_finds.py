@@ -60,12 +60,12 @@ def bytes_forgotten(once: Any, queue: Queue, job: Job) -> None:
 
 def ended_with_a_kill(once: Any, in_flight: InFlight, retry: bool, reply: Reply) -> Any:
     ended = once(in_flight, retry, reply)
-    in_flight.end()
+    in_flight.end_leases()
     return ended
 
 
 def ended_with_the_connection(once: Any, worker: LocalWorker) -> None:
-    worker.in_flight.end()
+    worker.in_flight.end_leases()
     once(worker)
 
 
@@ -152,13 +152,13 @@ ERRORS = [
         stop=lambda model: setattr(model, "stopping", True)),
     row("leaves timers", "no timer is left of a version that has gone", ModelVersion, close=nothing),
     row("leases no memory to workers", "a worker reads what its request was sent with", InFlight,
-        take=Around(lambda once, in_flight, batch, leases=(): once(in_flight, batch))),
+        add_batch=Around(lambda once, in_flight, batch, leases=(): once(in_flight, batch))),
     row("ends leases with a kill", "a worker reads what its request was sent with", InFlight,
         expire=Around(ended_with_a_kill)),
     row("ends leases with the connection", "a worker reads what its request was sent with", LocalWorker,
         _disconnect=Around(ended_with_the_connection)),
     row("keeps memory of answered batches", "no memory is left to whoever has ended", InFlight,
-        finish=InFlight._take_out, end=nothing),
+        finish=InFlight._take_out, end_leases=nothing),
     row("does not remember", "what is registered is on the disk", Ledger, save=not_saved),
     row("gives credit for what nobody has read", "credit is given for what a client has read", RowFlow,
         passed=Around(credit_for_what_nobody_has_read)),

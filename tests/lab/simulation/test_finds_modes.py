@@ -125,7 +125,7 @@ def run_again(
     for outcome in outcomes:
         if isinstance(outcome.job.mark, SequenceMark) and outcome.job.phase is JobPhase.QUEUED:
             dispatcher.sequences._open.pop(outcome.job.mark.id, None)  # at another worker
-            dispatcher.sequences.add(outcome.job, outcome.job.mark.id, 0.0)
+            dispatcher.sequences.add_request(outcome.job, outcome.job.mark.id, 0.0)
 
 
 def swaps_rows_on_their_way(patch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ async def test_the_place_is_taken_when_it_is_given() -> None:
     async def work(report: Any) -> None:
         report(1, 2)
 
-    taking = asyncio.ensure_future(predecessor.take(work, "2.0"))
+    taking = asyncio.ensure_future(predecessor.take_over(work, "2.0"))
     heard = [decode_from_new(await channel.hear()) for _ in range(2)]
     assert not taking.done()
     await channel.tell(TakeOver([Totals({"2XX": 1})]))
@@ -81,7 +81,7 @@ async def test_a_new_daemon_leaves_when_the_old_one_has_gone(loaded: bool) -> No
         if not loaded:
             await forever.wait()
 
-    taking = asyncio.ensure_future(predecessor.take(work, "2.0"))
+    taking = asyncio.ensure_future(predecessor.take_over(work, "2.0"))
     await asyncio.sleep(0)
     old.close()
 
@@ -92,7 +92,7 @@ async def test_a_new_daemon_leaves_when_the_old_one_has_gone(loaded: bool) -> No
 
 async def test_one_that_takes_the_place_too_late_leaves() -> None:
     old, predecessor = meet(encode(inheritance()))
-    taking = asyncio.ensure_future(predecessor.take(nothing, "2.0"))
+    taking = asyncio.ensure_future(predecessor.take_over(nothing, "2.0"))
     channel = Channel(old)
     await channel.hear()
     await channel.tell(TakeOver())

@@ -261,7 +261,7 @@ class _Story(logging.Handler):
             case ["stop", grace]:
                 await registrar.stop(float(grace))
             case ["end"]:
-                await registrar.end()
+                await registrar.stop_now()
             case ["send", name, *rest]:
                 model = rest[0] if rest and rest[0] != "&" else "m"
                 for each in [name, *(word for word in rest if word not in ("&", model))]:

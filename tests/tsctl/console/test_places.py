@@ -43,13 +43,13 @@ def test_a_place_is_free_again_when_its_connection_ends() -> None:
     places = HeldConnections(1)
     (first, one), (second, two) = socket.socketpair(), socket.socketpair()
     with first, one, second, two:
-        assert places.take(first, "a")
+        assert places.admit(first, "a")
         places.answering(first)
-        assert not places.take(second, "a")
+        assert not places.admit(second, "a")
 
         places.leave(first)
 
-        assert places.take(second, "a")
+        assert places.admit(second, "a")
         places.answering(first)  # which has no place any more
         places.leave(first)
 

@@ -27,7 +27,7 @@ def read(pieces: list[bytes]) -> Read:
     for piece in pieces:
         body += reader.feed(piece)
     if not reader.whole:
-        reader.end()
+        reader.read_end()
     return reader.status, reader.headers, body, reader.whole, reader.reusable
 
 
@@ -54,7 +54,7 @@ def test_no_beginning_of_a_bounded_answer_is_whole(body: bytes, place: int, in_c
 
     assert not reader.whole
     with pytest.raises(ConnectionLost):
-        reader.end()
+        reader.read_end()
 
 
 @given(st.binary(min_size=1, max_size=100))

@@ -186,4 +186,4 @@ def test_text_in_pieces_is_the_same_text(text: str, places: list[int]) -> None:
 
     decoded = [str(pieces.decode(data[a:b])) for a, b in pairwise(edges)]
 
-    assert "".join([*decoded, pieces.end()]) == data.decode()
+    assert "".join([*decoded, pieces.rest()]) == data.decode()

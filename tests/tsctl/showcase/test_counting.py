@@ -50,7 +50,7 @@ def stage(facts: ShowcaseFacts, failures: dict[str, int]) -> Stage:
 def test_the_clients_tell_what_was_answered_and_what_failed() -> None:
     clients, told = asked(FakeGenerator({"stage": "running", "requests": 5, "errors": 0}, DONE))
 
-    clients.end()
+    clients.stop()
 
     assert told == [(5, 0), (6, 4)]
     assert clients.kinds == {"got status 503": 1, "ended with a closed connection": 2, "were not answered in time": 1}
@@ -61,7 +61,7 @@ def test_clients_that_end_by_themselves_are_an_error() -> None:
     clients, _ = asked(FakeGenerator(CliError("the model answered the first request with status 500")))
 
     with pytest.raises(CliError, match="status 500"):
-        clients.end()
+        clients.stop()
 
 
 def test_a_failed_request_ends_the_demo_with_its_count_and_kind() -> None:

@@ -73,7 +73,7 @@ def test_figures_cover(totals: list[int], rate: float) -> None:
     past = Past()
 
     for second, total in enumerate(totals):
-        past.take(live(2000.0 + second, answered(total)))
+        past.take_answer(live(2000.0 + second, answered(total)))
 
     assert past.figures()[0].per_second == rate
     assert WINDOW < 10
@@ -83,8 +83,8 @@ def test_a_sparkline_keeps_its_latest_values_and_none_of_an_answer_right_after_a
     past = Past()
 
     for second in range(KEPT + 10):
-        past.take(live(2000.0 + second, answered(4 * second * second)))
-        past.take(live(2000.01 + second, answered(4 * second * second + 8)))
+        past.take_answer(live(2000.0 + second, answered(4 * second * second)))
+        past.take_answer(live(2000.01 + second, answered(4 * second * second + 8)))
 
     pace = past.pace(("m", "1.0"))
     assert len(pace) == KEPT
@@ -95,9 +95,9 @@ def test_a_sparkline_keeps_its_latest_values_and_none_of_an_answer_right_after_a
 def test_another_daemon_and_a_clock_set_back_begin_anew(later: dict[str, object]) -> None:
     past = Past()
     for second in range(3):
-        past.take(live(2000.0 + second, answered(100 * second)))
+        past.take_answer(live(2000.0 + second, answered(100 * second)))
 
-    past.take(later)
+    past.take_answer(later)
 
     assert past.latest is later
     assert past.figures()[0].per_second == 0.0
@@ -119,18 +119,18 @@ def test_sparklines_begin_with_what_the_daemon_remembers(
     rates: list[PastRate], step: float, values: list[float]
 ) -> None:
     past = Past()
-    past.take(live(2000.0, model()))
+    past.take_answer(live(2000.0, model()))
 
     past.recall({("m", "1.0"): rates}, step)
 
     assert past.pace(("m", "1.0")) == values
-    past.take(live(2001.0, answered(5)))
+    past.take_answer(live(2001.0, answered(5)))
     assert past.pace(("m", "1.0")) == [*values, 5.0]
 
 
 def test_no_more_is_remembered_than_a_sparkline_shows() -> None:
     past = Past()
-    past.take(live(2000.0, model()))
+    past.take_answer(live(2000.0, model()))
 
     past.recall({("m", "1.0"): [PastRate(1100.0 + 10 * step, step) for step in range(91)]}, 1.0)
 

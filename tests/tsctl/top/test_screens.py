@@ -27,8 +27,8 @@ BATCHES = [batch(number) for number in range(256)]
 def past_of(*pairs: tuple[dict[str, Any], dict[str, Any]]) -> Past:
     """Return two answers, one second apart."""
     past = Past()
-    past.take(live(2000.0, *(before for before, _ in pairs)))
-    past.take(live(2001.0, *(after for _, after in pairs)))
+    past.take_answer(live(2000.0, *(before for before, _ in pairs)))
+    past.take_answer(live(2001.0, *(after for _, after in pairs)))
     return past
 
 
@@ -153,8 +153,8 @@ def test_the_table_has_what_each_model_does_or_why_not_and_the_latest_events() -
     broken = model("broken", state="failed", ready=0, lastError="RuntimeError: \x1b[31mno weights\nsecond line")
     pairs = [busy(queued=7), busy("other"), (gone, gone), (broken, broken)]
     past = Past()
-    past.take(live(2000.0, *(before for before, _ in pairs)))
-    past.take(live(2001.0, *(after for _, after in pairs)))
+    past.take_answer(live(2000.0, *(before for before, _ in pairs)))
+    past.take_answer(live(2001.0, *(after for _, after in pairs)))
 
     assert drawn(screen(past, View(), ScreenSize(120, 15), EVENTS[:3])) == TABLE.strip("\n").splitlines()
 

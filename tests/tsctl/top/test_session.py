@@ -54,12 +54,12 @@ def test_a_look_at_one_model_asks_for_its_new_batches_and_one_at_all_for_warning
 
 def test_a_daemon_that_goes_away_and_comes_back(daemon: FakeDaemon) -> None:
     watch = Watch()
-    watch.take(News(live(2000.0, model())))
+    watch.take_news(News(live(2000.0, model())))
 
     daemon.path.unlink()
-    watch.take(look(DaemonClient(daemon.path), None, 0))
+    watch.take_news(look(DaemonClient(daemon.path), None, 0))
     away = shown(watch)
-    watch.take(News(live(2002.0, model(), started=2001.5)))
+    watch.take_news(News(live(2002.0, model(), started=2001.5)))
 
     assert "No answer since" in away and "> m" in away
     assert "No answer" not in shown(watch)
@@ -67,10 +67,10 @@ def test_a_daemon_that_goes_away_and_comes_back(daemon: FakeDaemon) -> None:
 
 def test_batches_of_a_model_gather_until_another_is_shown() -> None:
     watch = Watch()
-    watch.take(News(live(2000.0, model(), model("other"))))
+    watch.take_news(News(live(2000.0, model(), model("other"))))
     watch.press("open")
     for number in range(3):
-        watch.take(News(live(2001.0 + number, answered(4), model("other")), "", KEY, (), [batch(number)], number))
+        watch.take_news(News(live(2001.0 + number, answered(4), model("other")), "", KEY, (), [batch(number)], number))
 
     several = shown(watch)
     watch.press("down")

@@ -39,7 +39,7 @@ class FakeChildren:
     def adopt(self) -> None:
         self.adopts = True
 
-    def add(self, pid: int, ended: Callable[[], None], wait: Callable[[], int] | None = None) -> Process:
+    def watch_child(self, pid: int, ended: Callable[[], None], wait: Callable[[], int] | None = None) -> Process:
         self.ends[pid] = ended
         self.processes[pid] = FakeProcess(pid)
         return self.processes[pid]

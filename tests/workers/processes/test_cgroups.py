@@ -59,7 +59,7 @@ def groups() -> Iterator[Cgroups]:
     if found is None:
         pytest.skip("this user may make no cgroup")
     yield found
-    found.end()
+    found.remove_all()
 
 
 def sleep_in(group: str) -> "subprocess.Popen[bytes]":
@@ -78,7 +78,7 @@ def test_all_in_a_cgroup_is_killed_and_nothing_else(groups: Cgroups) -> None:
 
     assert killed.wait() == -9
     assert kept.poll() is None and len((Path(other) / "cgroup.procs").read_text().split()) == 2
-    groups.end()
+    groups.remove_all()
     assert kept.wait() == -9
     assert not Path(one).exists() and not Path(other).exists()
 
@@ -94,7 +94,7 @@ def test_those_of_a_daemon_that_is_no_more_are_killed_and_those_of_a_living_one_
 
     assert killed.wait() == -9
     assert not dead.exists() and living.exists()
-    Cgroups(living).end()
+    Cgroups(living).remove_all()
     assert not living.exists()
 
 

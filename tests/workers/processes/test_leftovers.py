@@ -155,7 +155,7 @@ def test_what_is_born_faster_than_it_dies_holds_nobody_up(stops: bool, machine: 
     machine.leaves = lambda child: [Child(child.pid + 1, child.pid + 1)]
 
     if stops:
-        leftovers.end()
+        leftovers.kill_all()
     else:
         leftovers.look()
         machine.go_on(10 * ROUNDS)
@@ -186,7 +186,7 @@ def test_a_daemon_that_was_replaced_kills_only_what_was_its_own(machine: Machine
 
     leftovers.look()
     machine.go_on()
-    leftovers.end()
+    leftovers.kill_all()
 
     assert machine.killed == [21] and machine.children == [Child(20, 20)]
 
@@ -196,7 +196,7 @@ def test_at_the_stop_workers_are_killed_too(machine: Machine) -> None:
     machine.known.add(20)
     machine.children += [Child(20, 20), Child(21, 21)]
 
-    leftovers.end()
+    leftovers.kill_all()
 
     assert sorted(machine.killed) == [20, 21]
 
@@ -209,6 +209,6 @@ def test_a_process_of_another_user_is_left(machine: Machine, monkeypatch: pytest
     machine.children.append(Child(20, 20))
     monkeypatch.setattr(os, "killpg", forbidden)
 
-    leftovers.end()
+    leftovers.kill_all()
 
     assert leftovers.spared == {20}

@@ -34,11 +34,11 @@ async def test_the_end_of_a_child_is_told_once_with_its_code() -> None:
     children = Children(asyncio.get_running_loop(), FakeClock())
     ended = asyncio.Event()
 
-    process = children.add(start_child(), ended.set)
+    process = children.watch_child(start_child(), ended.set)
     await ended.wait()
 
     assert process.returncode == 0
-    children.end()
+    children.kill_leftovers()
 
 
 async def test_a_child_that_ends_with_the_daemon_is_reaped_once() -> None:
@@ -48,10 +48,10 @@ async def test_a_child_that_ends_with_the_daemon_is_reaped_once() -> None:
     children = Children(loop, FakeClock())
     told: list[int] = []
     pid = start_child()
-    children.add(pid, lambda: told.append(pid))
+    children.watch_child(pid, lambda: told.append(pid))
 
     await_end(pid)
-    children.end()
+    children.kill_leftovers()
     reap(pid)
     for _ in range(3):
         await asyncio.sleep(0)
@@ -63,7 +63,7 @@ async def test_a_suspended_child_stops_with_its_children_until_it_is_resumed() -
     children = Children(asyncio.get_running_loop(), FakeClock())
     pid = start_child_with_a_child()
     ended = asyncio.Event()
-    process = children.add(pid, ended.set)
+    process = children.watch_child(pid, ended.set)
 
     assert process.suspend()
     await_change(pid, os.WSTOPPED)
@@ -74,4 +74,4 @@ async def test_a_suspended_child_stops_with_its_children_until_it_is_resumed() -
     await ended.wait()
 
     assert not process.suspend(), "its number may be another's"
-    children.end()
+    children.kill_leftovers()

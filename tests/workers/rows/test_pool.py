@@ -29,7 +29,7 @@ class StubRowPool:
         worker = self.pool.take_idle(alone)
         job = Client().job("j")
         job.send()
-        worker.in_flight.take(Batch(next(self._numbers), [job], "place"))
+        worker.in_flight.add_batch(Batch(next(self._numbers), [job], "place"))
         return worker
 
     def end(self, worker: Worker) -> None:

@@ -127,7 +127,7 @@ class Link:
             data = await self._stream.read(left)
         if data:
             return self._answer.feed(data)
-        self._answer.end()
+        self._answer.read_end()
         return b""
 
     @contextlib.contextmanager

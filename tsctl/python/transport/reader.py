@@ -60,7 +60,7 @@ class AnswerReader:
         pieces, self._pieces = self._pieces, []
         return b"".join(pieces)
 
-    def end(self) -> None:
+    def read_end(self) -> None:
         """Read the end of the stream.
 
         Raises:

@@ -82,7 +82,7 @@ def pack_contents(
                 while stop - at > COPIED_AT_ONCE and count <= most:
                     short.append(written[at : at + COPIED_AT_ONCE])
                     at += COPIED_AT_ONCE
-                    packed.add(b"".join(short))
+                    packed.add_piece(b"".join(short))
                     short = []
                     yield
                 short.append(written[at:stop] if count <= most else b"")
@@ -96,7 +96,7 @@ def pack_contents(
                     short.append(pack(datatype, values))
                     count, at = count + len(values), cut
                     if at < stop:
-                        packed.add(b"".join(short))
+                        packed.add_piece(b"".join(short))
                         short = []
                         yield
             at = stop
@@ -105,11 +105,11 @@ def pack_contents(
                     values = parse(b"".join(single))
                     short.append(pack(datatype, values))
                     count, single = count + len(values), []
-                packed.add(b"".join(short))
+                packed.add_piece(b"".join(short))
                 short = []
                 if at < end:
                     begun, rest = 0, SLICE
                     yield
     except IndexError:
         raise BadRequest("a number does not end where it should.") from None
-    return packed.end(), count
+    return packed.give_back(), count

@@ -53,7 +53,7 @@ class Arrivals:
         if self._held:
             self._count()
 
-    def end(self) -> None:
+    def end_call(self) -> None:
         """Note that a call whose message has come has ended."""
         self._calls -= 1
 

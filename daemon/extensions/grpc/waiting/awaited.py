@@ -81,7 +81,7 @@ class AwaitedModels:
         """
         settled = asyncio.get_running_loop().create_future()
         who = _Waiting()
-        fits = self._receiving.add(size)
+        fits = self._receiving.count_bytes(size)
         self._waiting.add(settled)
         try:
             if not fits:

@@ -65,7 +65,7 @@ class _Answers:
     def end(self, error: BaseException | None = None) -> None:
         self._queue.put_nowait(_End(error))
 
-    async def take(self) -> Any:
+    async def take_answer(self) -> Any:
         answer = await self._queue.get()
         if not isinstance(answer, _End):
             self._held -= self._size(answer)
@@ -112,7 +112,7 @@ async def in_order(
     reading = asyncio.create_task(read())
     try:
         while not isinstance(found := await waiting.get(), _End):
-            while not isinstance(answer := await found.take(), _End):
+            while not isinstance(answer := await found.take_answer(), _End):
                 yield answer
             if answer.error is not None:
                 raise answer.error

@@ -337,7 +337,7 @@ class Incoming:
         held = sum(each.held for each in self._connections.values())
         more, self._counted = held - self._counted, held
         if more > 0:
-            self._receiving.add(more)
+            self._receiving.count_bytes(more)
         elif more:
             self._receiving.free(-more, self)
         return come

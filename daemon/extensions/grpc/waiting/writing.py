@@ -35,7 +35,7 @@ class Writing:
         self._clock = clock
         self._peers: dict[str, Peer] = {}
 
-    def begin(self, peer: str, size: int) -> Callable[[], None] | None:
+    def begin_answer(self, peer: str, size: int) -> Callable[[], None] | None:
         """Count an answer, and return the call that ends this when it is written; None for a small one.
 
         Raises:
@@ -55,7 +55,7 @@ class Writing:
         Raises:
             NoRoomToSend: too much is being written.
         """
-        end = self.begin(peer, size)
+        end = self.begin_answer(peer, size)
         task = asyncio.current_task()
         if end is not None and task is not None:
             task.add_done_callback(lambda ended: end())

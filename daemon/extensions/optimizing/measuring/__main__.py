@@ -133,7 +133,7 @@ async def run_turns(
     engine = LocalEngine(loop, clock, model_environment(os.environ, config), metrics=config.model_metrics)
     spec, params = spec_of(order.model), parse_body(order.content_type, body)
     try:
-        return await SetTurns(engine, clock, spec, threads, params, order.seconds, tell, trial=trial).run(sets)
+        return await SetTurns(engine, clock, spec, threads, params, order.seconds, tell, trial=trial).measure_sets(sets)
     finally:
         engine.close()
 

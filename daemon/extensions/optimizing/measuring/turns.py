@@ -150,7 +150,7 @@ class SetTurns:
         self._spec, self._threads, self._params, self._seconds = spec, threads, params, seconds
         self._trial = trial
 
-    async def run(self, sets: Sequence[OptimizationSet]) -> list[TrialRow]:
+    async def measure_sets(self, sets: Sequence[OptimizationSet]) -> list[TrialRow]:
         """Measure all sets, of which one is that of now; return a row for each, in their order.
 
         Raises:

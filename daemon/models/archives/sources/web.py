@@ -109,7 +109,7 @@ def fetch(
     """
     try:
         with file.open("xb") as written:
-            _Download(url, written, _opener(allowed), limit, progress, stopped).run(sleep)
+            _Download(url, written, _opener(allowed), limit, progress, stopped).download(sleep)
     except (OSError, HTTPException, ValueError) as error:  # URLError and HTTPError are OSErrors
         raise DownloadFailed(url, _in_words(error)) from None
 
@@ -141,7 +141,7 @@ class _Download:
         self.done = self.total = 0
         self.validator = ""
 
-    def run(self, sleep: Callable[[float], None]) -> None:
+    def download(self, sleep: Callable[[float], None]) -> None:
         """Download, and ask again after a cut, until the file is whole.
 
         Raises:

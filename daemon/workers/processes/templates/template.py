@@ -185,7 +185,7 @@ class Template:
     def _forked(self, request: SpawnRequest, pid: int) -> None:
         request.close()
         try:
-            process = self._children.add(pid, request.ended)
+            process = self._children.watch_child(pid, request.ended)
         except OSError as error:
             if not request.cancelled:
                 request.failed(error.strerror or str(error))

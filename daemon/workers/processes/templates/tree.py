@@ -92,14 +92,14 @@ class Templates:
             _log.warning("workers are not forked from a template: the kernel says `%s`", error.strerror)
             self.enabled = False
 
-    def take(self, started: StartedTemplate) -> None:
+    def use_started(self, started: StartedTemplate) -> None:
         """Use the first template that was started before there was anything else."""
         if not self.enabled:
             started.discard()
             return
         template = self._add(FIRST, None, _tell, started.socket, started.output)
         try:
-            template.born(self._children.add(started.process.pid, template.ended, started.process.wait))
+            template.born(self._children.watch_child(started.process.pid, template.ended, started.process.wait))
         except OSError as error:
             template.close(error.strerror or str(error))
 
@@ -206,7 +206,7 @@ class Templates:
         try:
             environment = worker_environment(self._environment, 1)
             started = execute("tsctl.handlers.template", theirs, output, environment)
-            template.born(self._children.add(started.pid, template.ended, started.wait))
+            template.born(self._children.watch_child(started.pid, template.ended, started.wait))
         except OSError as error:
             template.close(error.strerror or str(error))
             return None
@@ -286,7 +286,7 @@ class Templates:
             )
         finally:
             request.close()
-        request.born(self._children.add(started.pid, request.ended, started.wait))
+        request.born(self._children.watch_child(started.pid, request.ended, started.wait))
 
 
 def follow(loop: asyncio.AbstractEventLoop, output: Output, pipes: Pipes) -> None:

@@ -34,7 +34,7 @@ def turns(
 async def test_a_set_is_loaded_by_its_names_and_measured_as_the_daemon_would_load_it() -> None:
     engine = Choosy()
 
-    rows = await turns(engine).run(SETS)
+    rows = await turns(engine).measure_sets(SETS)
 
     assert [worker.spec.told["optimize"] for worker in engine.workers] == [
         [],
@@ -50,14 +50,14 @@ async def test_a_set_is_loaded_by_its_names_and_measured_as_the_daemon_would_loa
 async def test_two_workers_live_at_a_time_and_none_in_the_end() -> None:
     engine = Choosy()
 
-    await turns(engine).run(SETS)
+    await turns(engine).measure_sets(SETS)
 
     assert max(engine.alive) == 2
     assert all(worker.state.name == "EXITED" for worker in engine.workers)
 
 
 async def test_the_times_of_all_sets_are_beside_those_of_the_set_of_now() -> None:
-    rows = await turns(Choosy()).run(SETS)
+    rows = await turns(Choosy()).measure_sets(SETS)
 
     now = next(row for row in rows if row.now)
     assert now.gain == 1.0 and now.seconds is not None
@@ -77,7 +77,7 @@ async def test_the_times_of_all_sets_are_beside_those_of_the_set_of_now() -> Non
 async def test_a_load_counts_without_what_it_waited_for_a_core(processor_time: float, counted: float | None) -> None:
     engine = Choosy()
 
-    rows = await turns(engine, processor_time).run(SETS)
+    rows = await turns(engine, processor_time).measure_sets(SETS)
 
     now, plain, _, compiled = engine.workers
     assert [row.load for row in rows] == [counted or each.load_time for each in (plain, now, compiled)]
@@ -86,7 +86,7 @@ async def test_a_load_counts_without_what_it_waited_for_a_core(processor_time: f
 async def test_a_set_that_is_refused_is_a_row_with_the_reason_and_the_next_one_is_measured() -> None:
     engine = Choosy({"bf16": "HandlerError: `optimize: bf16` cannot be done: it needs AVX512_BF16"})
 
-    rows = await turns(engine).run(sets_of_trial([("none",), (), ("bf16",), ("compile",)], large_jpeg=False))
+    rows = await turns(engine).measure_sets(sets_of_trial([("none",), (), ("bf16",), ("compile",)], large_jpeg=False))
 
     assert [row.refused for row in rows] == ["", "", "it needs AVX512_BF16", ""]
     assert rows[2].gain is None and rows[3].gain is not None
@@ -95,7 +95,7 @@ async def test_a_set_that_is_refused_is_a_row_with_the_reason_and_the_next_one_i
 async def test_a_set_that_cannot_be_repeated_from_what_was_kept_is_missing() -> None:
     engine = Choosy(outcomes={"auto,compile": [Optimized("compile", False, None, 0.0, "not kept")]})
 
-    rows = await turns(engine).run(SETS)
+    rows = await turns(engine).measure_sets(SETS)
 
     assert rows[2].missing == "compile was left out: not kept"
 
@@ -109,21 +109,21 @@ async def test_a_set_whose_model_cannot_answer_is_a_refused_row() -> None:
 
     engine.answer = answer
 
-    rows = await turns(engine).run(SETS)
+    rows = await turns(engine).measure_sets(SETS)
 
     assert rows[2].refused == "cannot answer the request: RuntimeError: no"
 
 
 async def test_where_the_set_of_now_does_not_load_there_is_no_result() -> None:
     with pytest.raises(HarnessLoadFailed):
-        await turns(Choosy({"": "HandlerError: no"})).run(SETS)
+        await turns(Choosy({"": "HandlerError: no"})).measure_sets(SETS)
 
 
 async def test_where_the_set_of_now_cannot_answer_there_is_no_result() -> None:
     engine = Choosy(answer=lambda job: Reply(500, b"no", error="E"))
 
     with pytest.raises(SampleFailed):
-        await turns(engine).run(SETS)
+        await turns(engine).measure_sets(SETS)
     await asyncio.sleep(0)
     assert all(worker.state.name == "EXITED" for worker in engine.workers)
 
@@ -138,7 +138,7 @@ def test_a_set_that_decodes_at_a_part_of_the_size_needs_a_large_sample() -> None
 async def test_without_a_trial_each_set_is_loaded_once_by_its_names() -> None:
     engine, told = Choosy(), list[Any]()
 
-    rows = await turns(engine, 1e-9, told, trial=False).run([PLAIN, BF16])
+    rows = await turns(engine, 1e-9, told, trial=False).measure_sets([PLAIN, BF16])
 
     assert [worker.spec.told["optimize"] for worker in engine.workers] == [["none"], ["bf16"]]
     assert {worker.spec.threads for worker in engine.workers} == {3}
@@ -152,7 +152,7 @@ async def test_the_report_of_the_worker_is_in_the_row() -> None:
     fold, bad = Optimized("fold", True, 1e-6, 0.1), Optimized("fast_images", False, math.inf, 0.0, "it drifts")
     engine = Choosy(outcomes={"int8": [bad, fold, Optimized("int8", True, 0.02, 1.0, agreement=0.98)]})
 
-    rows = await turns(engine, trial=False).run([PLAIN, INT8])
+    rows = await turns(engine, trial=False).measure_sets([PLAIN, INT8])
 
     assert (rows[1].drift, rows[1].agreement, rows[1].missing) == (0.02, 0.98, "")
     assert [(each["name"], each["drift"]) for each in rows[1].outcomes] == [
@@ -167,7 +167,7 @@ async def test_an_optimisation_of_the_set_that_found_nothing_to_do_is_missing_in
     idle = Optimized("int8", False, None, 0.0, "no layer of that kind", idle=True)
     engine = Choosy(outcomes={"int8": [Optimized("fold", False, 0.5, 0.0, "its drift is too large"), idle]})
 
-    rows = await turns(engine, trial=False).run([PLAIN, INT8])
+    rows = await turns(engine, trial=False).measure_sets([PLAIN, INT8])
 
     assert rows[1].missing == "int8 was left out: no layer of that kind"
 

@@ -45,7 +45,7 @@ def test_a_model_that_comes_and_goes_shows_since_when_why_and_what_it_takes() ->
 def test_the_budget_of_memory_stands_above_the_table() -> None:
     memory = {"budget": {"host": 2**30, "gpu0": 2**31}, "used": {"host": 200 * 2**20, "gpu0": 0}}
     past = Past()
-    past.take(live(2000.0, model()) | {"memory": memory})
+    past.take_answer(live(2000.0, model()) | {"memory": memory})
 
     head = " · ".join(drawn(screen(past, View(), ScreenSize(120, 16)))[1:3])
 

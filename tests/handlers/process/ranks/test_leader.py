@@ -179,7 +179,7 @@ def test_all_ranks_are_sent_a_batch_with_its_values(make: Make) -> None:
     bench = make(3)
     ready(bench)
     batch = wire.Predict(7, [row(b"large")], [wire.Stored(0, 0, 0, 5)])  # the worker has read the value in the arena
-    bench.leader.begin(7)
+    bench.leader.begin_round(7)
     bench.leader.forward(batch)
     bench.leader.forward(wire.Threads(2))
 
@@ -193,7 +193,7 @@ def test_all_ranks_are_sent_a_batch_with_its_values(make: Make) -> None:
 def test_rank_0_waits_for_the_others_after_a_batch(make: Make) -> None:
     bench = make()
     ready(bench)
-    bench.leader.begin(7)
+    bench.leader.begin_round(7)
     result = in_thread(lambda: bench.leader.end(7, failed=False))
     bench.ranks[0].report(wire.Done(7, [], 0.0))
 
@@ -203,7 +203,7 @@ def test_rank_0_waits_for_the_others_after_a_batch(make: Make) -> None:
 def test_where_rank_0_runs_the_batches_the_others_are_neither_sent_nor_awaited(make: Make) -> None:
     bench = make(each=False)
     ready(bench)
-    bench.leader.begin(7)
+    bench.leader.begin_round(7)
     bench.leader.forward(wire.Predict(7, [row(b"1")]))
     bench.leader.end(7, failed=False)
     bench.leader.forward(wire.BatchSize(8))
@@ -243,7 +243,7 @@ def test_the_group_ends_if_one_rank_raised_and_another_does_not_end(
     monkeypatch.setattr(leader, "LATE", 0.0)
     bench = make()
     ready(bench)
-    bench.leader.begin(7)
+    bench.leader.begin_round(7)
     bench.ranks[0].report(wire.Done(7, [], 0.0, failures=[wire.HandlerFailure([0], "Traceback …")]))
 
     lost = bench.sent.get(timeout=PATIENCE)

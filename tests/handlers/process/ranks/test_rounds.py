@@ -7,7 +7,7 @@ from tsctl.handlers.process.ranks.leader import LATE, Rounds
 
 def rounds_of(ranks: int) -> Rounds:
     rounds = Rounds()
-    rounds.begin(7, ranks)
+    rounds.begin_round(7, ranks)
     return rounds
 
 

@@ -77,9 +77,13 @@ def _told(beginning: bytes, pieces: Iterable[bytes], *, scraped: bool = False) -
     own, other = VersionMetrics("m", "1.0"), VersionMetrics("other", "1.0")
     metrics.add(own)
     metrics.add(other)
-    other.emitted.take(_measured("counter", "Told", 7.0) + _measured("histogram", "ms", 1.5))
+    other.emitted.add_measurements(_measured("counter", "Told", 7.0) + _measured("histogram", "ms", 1.5))
     spec = make_spec(
-        batch_size=2, retry=True, startup_timeout=60.0, measured=own.emitted.take, isolated=own.batch_isolated
+        batch_size=2,
+        retry=True,
+        startup_timeout=60.0,
+        measured=own.emitted.add_measurements,
+        isolated=own.batch_isolated,
     )
     process = PlayedProcess(spec, log, log, clock)
     worker = process.worker
@@ -104,7 +108,7 @@ def _told(beginning: bytes, pieces: Iterable[bytes], *, scraped: bool = False) -
 def _measured(kind: wire.Kind, name: str, value: float) -> list[wire.Measurement]:
     tally = PendingMetrics()
     tally.add(kind, name, "", [("Level", "Host")], value)
-    return tally.take()
+    return tally.take_measurements()
 
 
 def _head(reply: Reply) -> bytes:

@@ -35,7 +35,7 @@ def test_a_template_that_was_started_before_is_the_first(monkeypatch: pytest.Mon
     bench, early = TemplateTree(monkeypatch, tmp_path), started()
     process: Any = early.process
     bench.templates.adopt()
-    bench.templates.take(early)
+    bench.templates.use_started(early)
     bench.templates.warm()
     told = bench.make()
 
@@ -52,7 +52,7 @@ def test_where_there_are_no_templates_it_is_ended(monkeypatch: pytest.MonkeyPatc
     bench, early = TemplateTree(monkeypatch, tmp_path, enabled=False), started()
     process: Any = early.process
 
-    bench.templates.take(early)
+    bench.templates.use_started(early)
 
     assert process.killed
     assert early.socket.fileno() == -1

@@ -110,7 +110,7 @@ def test_what_it_refuses_is_given_back_and_it_is_left(bench: OneTemplate) -> Non
 
 @pytest.mark.parametrize("how", ["its socket closes first", "its process ends first"])
 def test_when_it_dies_the_ordered_birth_fails_and_the_others_are_given_back(bench: OneTemplate, how: str) -> None:
-    bench.template.born(bench.children.add(5, bench.template.ended))
+    bench.template.born(bench.children.watch_child(5, bench.template.ended))
     bench.ready()
     ordered, waiting = bench.make(), bench.make()
 
