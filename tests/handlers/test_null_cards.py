@@ -16,6 +16,7 @@ import torch
 from tests.handlers.samples import write
 from tests.kit.null_gpu.cards import Delta, OnCards
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
+from tsctl.handlers.builtin.support.modelfile import load_model
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.loader import EntryPoint, import_file
@@ -30,8 +31,11 @@ write(folder / "net.py", '''
         def forward(self, images):
             return self.second(self.first(images).mean((2, 3)))
 ''')
-weights = import_file(folder / "net.py").Net().state_dict()
+net = import_file(folder / "net.py").Net().eval()
+weights = net.state_dict()
 torch.save(weights, folder / "net.pt")
+torch.jit.script(net).save(str(folder / "script.pt"))
+torch.export.save(torch.export.export(net, (torch.zeros(2, 3, 64, 64),)), folder / "net.pt2")
 manifest = {"modelFile": "net.py", "serializedFile": "net.pt"}
 context = Context("net", str(folder), {"model": manifest}, batch_size=4, gpu_id=0)
 torch.ones(1, device="cuda")
@@ -40,7 +44,11 @@ handler = ImageClassifier()
 found = {"weights": sum(each.nbytes for each in weights.values())}
 with Delta(here) as loading:
     handler.initialize(context)
-found["to_card"], found["from_card"] = loading["to_card_bytes"], loading["from_card_bytes"]
+found["eager"] = [loading["to_card_bytes"], loading["from_card_bytes"]]
+for way, name in (("script", "script.pt"), ("exported", "net.pt2")):
+    with Delta(here) as loading:
+        load_model(folder, {"model": {"serializedFile": name}}, {}, torch.device("cuda:0"))
+    found[way] = [loading["to_card_bytes"], loading["from_card_bytes"]]
 outcomes = Runtime(EntryPoint(handler, handler.handle), context).optimize(None, folder, 4)
 found["applied"] = [each.name for each in outcomes if each.applied]
 found["why"] = [each.reason for each in outcomes]
@@ -72,11 +80,13 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
-def test_weights_cross_the_bus_once(seen: dict[str, Any]) -> None:
+@pytest.mark.parametrize("way", ["eager", "script", "exported"])
+def test_weights_cross_the_bus_once(way: str, seen: dict[str, Any]) -> None:
     beside = 4096  # the kernel that is tried, and what normalises pixels
+    there, back = seen[way]
 
-    assert seen["weights"] <= seen["to_card"] <= seen["weights"] + beside
-    assert seen["from_card"] <= beside
+    assert seen["weights"] <= there <= seen["weights"] + beside
+    assert back <= beside
 
 
 def test_a_check_of_optimisations_leaves_no_memory_behind(seen: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@
  * Variables: NULL_CUDA_FOLDER (required), NULL_CUDA_CARDS that CUDA can use (1), NULL_CUDA_LISTED by NVML (1),
  * NULL_CUDA_MEMORY (bytes of each, 2 GiB), NULL_CUDA_PARTS of the first card (MIG; 0: it is whole).
  * Each process that has called CUDA has a file in the folder, by its pid: PAGE bytes with the names of FIELDS, then
- * their values, then pairs (thread id, how often it waited). The test maps it; it may write `broken`, `fuse` and `limit`.
+ * their values, then four numbers for each thread (threads below). The test maps it; it may write `broken`, `fuse` and `limit`.
  */
 #define _GNU_SOURCE
 #include <cuda_runtime_api.h>
@@ -37,7 +37,8 @@
     X(card_0) X(card_1) X(card_2) X(card_3) X(card_4) X(card_5) X(card_6) X(card_7)
 #define DECLARE(name) long long name;
 #define NAME(name) #name " "
-typedef struct { FIELDS(DECLARE) long long threads[THREADS][2]; } Counters;
+enum { THREAD, WAITS, COPIES, KERNELS, OF_THREAD }; /* its id; waits, copies to a card, kernels and replays */
+typedef struct { FIELDS(DECLARE) long long threads[THREADS][OF_THREAD]; } Counters;
 static const char names[PAGE] = FIELDS(NAME);
 
 static Counters unmapped, *counters = &unmapped;
@@ -48,6 +49,19 @@ static __thread int current;
 static __thread cudaError_t last;
 
 #define ADD(field, n) __atomic_add_fetch(&counters->field, (n), __ATOMIC_RELAXED)
+
+static void note_thread(int what) { /* of the calling one */
+    long long thread = gettid();
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < THREADS; i++) {
+        long long *each = counters->threads[i];
+        if (each[THREAD] && each[THREAD] != thread) continue;
+        each[THREAD] = thread;
+        each[what]++;
+        break;
+    }
+    pthread_mutex_unlock(&lock);
+}
 
 static void before_fork(void) { ADD(forks, 1); }
 
@@ -275,6 +289,7 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t s) {
     START;
     burn();
+    note_thread(KERNELS);
     ADD(replays, 1);
     return cudaSuccess;
 }
@@ -288,6 +303,7 @@ static cudaError_t copy(void *to, const void *from, size_t n, cudaStream_t s) {
     if (source != DEVICE && target == DEVICE) {
         if (source == PINNED) ADD(to_card_pinned, 1); else ADD(to_card_pageable, 1);
         ADD(to_card_bytes, n);
+        note_thread(COPIES);
         if (!s) ADD(default_to_card, 1);
     } else if (source == DEVICE && target != DEVICE) {
         if (target == PINNED) ADD(from_card_pinned, 1); else ADD(from_card_pageable, 1);
@@ -325,17 +341,9 @@ cudaError_t cudaGetSymbolAddress(void **p, const void *symbol) {
 
 static cudaError_t waits(long long *kind, int spoils) {
     START;
-    long long thread = gettid();
     if (spoils) return spoil();
-    pthread_mutex_lock(&lock);
-    ++*kind;
-    for (int i = 0; i < THREADS; i++)
-        if (counters->threads[i][0] == thread || !counters->threads[i][0]) {
-            counters->threads[i][0] = thread;
-            counters->threads[i][1]++;
-            break;
-        }
-    pthread_mutex_unlock(&lock);
+    __atomic_add_fetch(kind, 1, __ATOMIC_RELAXED);
+    note_thread(WAITS);
     return cudaSuccess;
 }
 static cudaError_t handle(void **made) {
@@ -371,7 +379,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b) { STAR
 static cudaError_t launch(cudaStream_t s) {
     START;
     if (captures(s)) { in_graph++; ADD(captured_launches, 1); }
-    else { burn(); ADD(launches, 1); }
+    else { burn(); note_thread(KERNELS); ADD(launches, 1); }
     return cudaSuccess;
 }
 int null_launch(void) { return launch(capturing ? captured : NULL); } /* by a library, whose stream is in its handle */
