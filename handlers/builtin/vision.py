@@ -17,7 +17,7 @@ from tsctl.handlers.builtin.support.insights import captum_attr
 from tsctl.handlers.builtin.support.readers import Readers
 from tsctl.handlers.names import DEFAULT_OPTIMIZATIONS
 from tsctl.handlers.requests.early_answers import early_answer, send, takes_pixels
-from tsctl.handlers.requests.gpu_copies import to_device
+from tsctl.handlers.requests.gpu_copies import stacked
 from tsctl.handlers.requests.images import decode_image
 from tsctl.handlers.requests.preparation import Preparation, read_preparation
 from tsctl.handlers.sdk.context import Context
@@ -174,8 +174,7 @@ class VisionHandler(BaseHandler):
         """
         rows = decode_rows(data, self.decode_row)
         if self.join is None:
-            [batch] = to_device([torch.stack(rows)], self.device)
-            return batch
+            return stacked(rows, self.device)
         return self.join(rows, as_pixels=takes_pixels(self.model))
 
     def _run(self, data: Any, *args: Any, **kwargs: Any) -> Any:
