@@ -167,14 +167,14 @@ class VisionHandler(BaseHandler):
 
     @timed
     def preprocess(self, data: list[Any]) -> torch.Tensor:
-        """Decode and stack: shape (rows, channels, height, width) for images, on the handler's device.
+        """Decode and stack: shape (rows, channels, height, width) for images, on `input_device`.
 
         Raises:
             UnreadableRows: some rows are not images; only for rows that `prepare` has not seen.
         """
         rows = decode_rows(data, self.decode_row)
         if self.join is None:
-            return stacked(rows, self.device)
+            return stacked(rows, self.input_device)
         return self.join(rows, as_pixels=takes_pixels(self.model))
 
     def _run(self, data: Any, *args: Any, **kwargs: Any) -> Any:
