@@ -151,6 +151,7 @@ def test_a_batch_of_an_object_detector_crosses_the_bus_once_as_bytes_and_comes_b
     served.tsctl("unregister", "corners")
     assert (done["to_card_pinned"], done["to_card_pageable"], done["to_card_bytes"]) == (1, 0, BATCH * 3 * 320 * 240)
     assert (done["from_card_pinned"], done["from_card_pageable"], done.waits) == (2, 0, [1]), "one for each dtype"
+    assert done["launches"] == 5, "the bytes become numbers together, by 3 kernels; 2 join the answers"
 
 
 def test_neither_the_daemon_nor_a_template_calls_cuda_and_nobody_forks_after_it(
