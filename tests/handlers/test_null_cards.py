@@ -10,14 +10,15 @@ from tests.kit.null_gpu.cards import cards_or_skip
 pytestmark = [pytest.mark.slow, pytest.mark.heavy]
 
 PROGRAM = """
-import gc, json, os, sys
+import asyncio, gc, json, os, sys
 from pathlib import Path
 import torch
-from tests.handlers.samples import write
+from tests.handlers.samples import row, write
 from tests.kit.null_gpu.cards import Delta, OnCards
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.support.modelfile import load_model
 from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.runtime.tasks import TaskRuntime
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.loader import EntryPoint, import_file
 
@@ -68,6 +69,15 @@ Runtime(EntryPoint(mine, mine.handle), context).optimize(["fast_images", "graph"
 with Delta(here) as batch:
     mine.inference(mine.preprocess([{"body": mine.example()}] * 4))
 found["replays"] = batch["replays"]
+
+class Awaits:
+    async def handle(self, data, context):
+        return [{"scores": torch.tensor([0.5, 1.5]).cuda(), "classes": [torch.tensor([7]).cuda()]}]
+
+awaits = TaskRuntime(EntryPoint(Awaits(), Awaits().handle), context)
+with Delta(here) as batch:
+    answered = asyncio.run(awaits.answer(row(b"x"), print))
+found["awaited"] = [json.loads(answered.answer.body), batch["event_syncs"], batch["from_card_pinned"]]
 print(json.dumps(found), flush=True)
 os._exit(0)
 """
@@ -97,3 +107,7 @@ def test_a_check_of_optimisations_leaves_no_memory_behind(seen: dict[str, Any]) 
 def test_a_users_own_stage_gets_normalised_images_and_its_model_has_a_graph(seen: dict[str, Any]) -> None:
     assert {*seen["stage of a user"]} == {"torch.float32"}
     assert seen["replays"] == 1
+
+
+def test_the_answer_of_a_coroutine_is_waited_for_once_whatever_it_holds(seen: dict[str, Any]) -> None:
+    assert seen["awaited"] == [{"scores": [0.5, 1.5], "classes": [[7]]}, 1, 2]
