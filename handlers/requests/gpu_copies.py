@@ -8,6 +8,9 @@ A copy from pinned memory occupies neither the calling thread nor, on its own st
 back waits for the kernels that were started before it, and for none that are started later; `.tolist()` and `.cpu()` of
 a tensor on a GPU wait for all of the stream, and a copy each. torch keeps pinned memory for the next batch, and memory
 on the GPU until what was started on the other stream has read it.
+
+The device is made the current one first: a stream that is left for one of another device makes that the current one,
+and so a context there, of some 600 MiB on the first GPU.
 """
 
 import threading
@@ -46,7 +49,7 @@ def begin(tensor: torch.Tensor) -> Coming:
     copies, kernels = stream(tensor.device, "back"), torch.cuda.current_stream(tensor.device)
     host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
     copies.wait_stream(kernels)
-    with torch.cuda.stream(copies):
+    with torch.cuda.device(tensor.device), torch.cuda.stream(copies):
         host.copy_(tensor, non_blocking=True)
     tensor.record_stream(copies)
     end = torch.cuda.Event(blocking=True)  # the thread sleeps, where it would compute until then
@@ -109,7 +112,7 @@ def _to_gpu(rows: Sequence[torch.Tensor], device: torch.device) -> list[torch.Te
             else:
                 torch.cat([row.reshape(-1) for row in rows], out=pinned)
     copies, kernels = stream(device, "there"), torch.cuda.current_stream(device)
-    with torch.cuda.stream(copies):
+    with torch.cuda.device(device), torch.cuda.stream(copies):
         there = pinned.to(device, non_blocking=True)
     kernels.wait_stream(copies)
     there.record_stream(kernels)

@@ -53,6 +53,22 @@ def test_each_worker_has_a_card(served: Served, cards: Cards) -> None:
     assert sorted(used) == [(False, True), (True, False)]
 
 
+def test_no_worker_has_a_context_on_a_card_that_is_not_its_own(served: Served, cards: Cards) -> None:
+    served.tsctl(
+        "register",
+        pack_image_classifier(served, "second", config="deviceIds: [1]\nhandler: {profile: true}\n"),
+        "--workers",
+        "1",
+    )
+    send_batch(served, "second")
+
+    second = {pid: cards.of(pid)["contexts"] for pid in worker_pids(served, "second")}
+    each = [cards.of(pid)["contexts"] for pid in worker_pids(served, "on_card")]
+    served.tsctl("unregister", "second")
+    assert [*second.values()] == [0b10]
+    assert sorted(each) == [0b01, 0b10]
+
+
 def test_answers_come_from_the_workers(served: Served, cards: Cards) -> None:
     before = {pid: cards.of(pid).copies_to_card for pid in worker_pids(served, "on_card")}
 
