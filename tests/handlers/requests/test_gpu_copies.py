@@ -9,6 +9,7 @@ import torch
 
 from tests.kit.null_gpu.cards import cards_or_skip
 from tsctl.handlers.requests.gpu_copies import fetched, side_by_side, to_device
+from tsctl.handlers.requests.rows import in_memory
 
 BATCH = torch.arange(24, dtype=torch.uint8).view(4, 2, 3)
 
@@ -41,6 +42,15 @@ def test_what_is_in_main_memory_stays_the_same_objects() -> None:
     value = [{"boxes": BATCH[0], "names": ["a"]}, 3, None, [1.5, 2.5], OrderedDict(out=(BATCH[1],))]
 
     assert fetched(value) is value
+
+
+def test_an_item_that_holds_itself_stays_for_the_encoder_to_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    itself: list[Any] = []
+    itself.append(itself)
+    items = [itself, {"row": BATCH[0]}]
+
+    assert in_memory(items) is items
 
 
 def test_rows_for_the_processor_are_only_moved() -> None:
