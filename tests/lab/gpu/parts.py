@@ -53,6 +53,8 @@ class Parts:
         as_bytes = [row.to(torch.uint8) for row in rows]
         self.note("copy", "ms, float32, as `torch.stack(rows).to(device)`", self._ms(
             lambda: torch.stack(rows).to(self._device)))  # fmt: skip
+        self.note("copy", "ms, rows of float32, as typed handlers find them", self._ms(
+            lambda: to_device(rows, self._device)))  # fmt: skip
         self.note("copy", "ms, rows of uint8, as handlers send them", self._ms(
             lambda: to_device(as_bytes, self._device)))  # fmt: skip
 
