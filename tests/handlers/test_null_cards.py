@@ -11,6 +11,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.heavy]
 
 PROGRAM = """
 import asyncio, gc, json, os, sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 import torch
 from tests.handlers.samples import row, write
@@ -70,6 +71,12 @@ with Delta(here) as batch:
     mine.inference(mine.preprocess([{"body": mine.example()}] * 4))
 found["replays"] = batch["replays"]
 
+torch._export.aot_load = lambda path, device: torch.cuda.current_device
+(folder / "net.so").write_bytes(b"")
+library = load_model(folder, {"model": {"serializedFile": "net.so"}}, {}, torch.device("cuda:1"))
+with ThreadPoolExecutor(1) as pool:
+    found["the device of a library"] = pool.submit(library).result()
+
 class Awaits:
     async def handle(self, data, context):
         return [{"scores": torch.tensor([0.5, 1.5]).cuda(), "classes": [torch.tensor([7]).cuda()]}]
@@ -86,7 +93,7 @@ os._exit(0)
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     (folder := tmp_path_factory.mktemp("model") / "net").mkdir()
-    found: dict[str, Any] = json.loads(cards_or_skip(tmp_path_factory.mktemp("null")).run(PROGRAM, str(folder)))
+    found: dict[str, Any] = json.loads(cards_or_skip(tmp_path_factory.mktemp("null"), 2).run(PROGRAM, str(folder)))
     return found
 
 
@@ -111,3 +118,7 @@ def test_a_users_own_stage_gets_normalised_images_and_its_model_has_a_graph(seen
 
 def test_the_answer_of_a_coroutine_is_waited_for_once_whatever_it_holds(seen: dict[str, Any]) -> None:
     assert seen["awaited"] == [{"scores": [0.5, 1.5], "classes": [[7]]}, 1, 2]
+
+
+def test_a_library_runs_on_its_card_on_every_thread(seen: dict[str, Any]) -> None:
+    assert seen["the device of a library"] == 1
