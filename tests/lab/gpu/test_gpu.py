@@ -4,11 +4,13 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 from tests.lab.gpu import page, tests
 from tests.lab.gpu.__main__ import PAGE, main
 from tests.lab.gpu.bound import Bound
 from tests.lab.gpu.load import Load
+from tests.lab.gpu.parts import Parts
 from tests.lab.gpu.rounds import Measured
 from tests.places import ROOT
 
@@ -44,6 +46,14 @@ def test_the_committed_page_says_that_nothing_is_measured_yet_or_names_the_gpu()
 
 def test_what_is_left_out_is_there() -> None:
     assert [file for files in tests.LEFT_OUT.values() for file in files if not (ROOT / file).is_file()] == []
+
+
+@pytest.mark.slow
+def test_the_model_in_float32_stays_beside_that_in_bf16() -> None:
+    models = Parts(torch.device("cpu"), quick=True).models
+
+    types = {name: {each.dtype for each in model.parameters()} for name, model in models.items()}
+    assert types == {"float32": {torch.float32}, "bf16": {torch.bfloat16}}
 
 
 # What a machine with a GPU and torch has none of, and `gpu-pack` does not bring either.
