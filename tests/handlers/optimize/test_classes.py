@@ -100,7 +100,7 @@ def test_numbers_that_are_none_are_refused_whatever_the_classes(
 ) -> None:
     class Broken(Swapping):
         def forward(self, images: torch.Tensor) -> torch.Tensor:
-            return torch.full((len(images), 3), torch.nan)
+            return torch.full((len(images), 3), torch.nan, device=images.device)
 
     monkeypatch.setattr(bfloat16, "Bfloat16", Broken)
 
