@@ -74,16 +74,3 @@ def test_a_model_is_warmed_up_before_it_is_ready(served: Served, tmp_path: Path)
     served.register("obey", config_file=config, extra_files=str(tmp_path / "sample.json"))
 
     assert served.tsctl("logs", "obey").count("printed by the handler") == 3  # one row, then two
-
-
-def test_a_warm_up_that_fails_keeps_the_model_out(served: Served, tmp_path: Path) -> None:
-    (tmp_path / "sample.json").write_text('{"do": "raise"}')
-    config = tmp_path / "model-config.yaml"
-    config.write_text("warmup:\n  file: sample.json\n  contentType: application/json\n")
-    archive = served.pack("obey", config_file=config, extra_files=str(tmp_path / "sample.json"))
-
-    failed = served.run("register", archive)
-
-    assert failed.returncode == 1
-    assert "the warm-up with `sample.json` failed: Prediction failed: ValueError: as you wish" in failed.stderr
-    assert json.loads(served.tsctl("ls", "--json")) == []

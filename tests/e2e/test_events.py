@@ -65,11 +65,16 @@ def test_a_killed_worker_is_told_with_its_pid_and_how_it_ended(echo: Served) -> 
     assert [each["kind"] for each in described] == ["registered", "model-ready", "worker-exited"]
 
 
-def test_a_full_disk_is_told_and_what_was_told_meanwhile_is_kept(echo: Served) -> None:
+def test_a_full_disk_is_told_while_requests_are_answered_and_what_was_told_meanwhile_is_kept(echo: Served) -> None:
     before, now = resource.prlimit(echo.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY)), time.time()
 
     assert echo.ask("/predictions/echo", b"x").status == 200  # its line of the access log is lost
-    assert echo.command("PATCH", "/models/echo?batch_size=3").status == 500
+    refused = echo.command("PATCH", "/models/echo?batch_size=3")
+    assert refused.status == 500
+    assert "it could not be saved and will be lost on restart: cannot write" in refused.json["message"]
+    assert echo.ask("/predictions/echo", bytes(100_000), content_type="application/octet-stream").status == 200
+    archive = echo.command("POST", f"/models?url={echo.pack('echo', name='other')}")
+    assert archive.status == 400 and "cannot be unpacked" in archive.json["message"]
 
     def kinds() -> list[str]:
         return [event["kind"] for event in echo.command("GET", "/tsctl/events").json["events"]]
@@ -89,6 +94,8 @@ def test_a_full_disk_is_told_and_what_was_told_meanwhile_is_kept(echo: Served) -
     echo.stop()
     echo.start()
     assert {"log-lost", "not-remembered", "scaled"} <= set(kinds())
+    assert echo.describe("echo")["batchSize"] == 3, "the next change that could be written brought it"
+    assert [model["name"] for model in echo.status["models"]] == ["echo"]
 
 
 def test_a_daemon_that_stood_still_says_so(served: Served) -> None:

@@ -55,23 +55,6 @@ def test_what_was_registered_comes_back_as_it_was(end: Any, served: Served) -> N
     assert served.ask("/predictions/echo", b"x").status == 200
 
 
-def test_nobody_is_told_ready_before_what_is_listed_is_there(idle: Served) -> None:
-    for number in range(5):
-        idle.pack("echo", name=f"m{number}")
-    idle.start("--models", "ALL")
-    seen = []
-
-    def is_ready() -> bool:
-        status = idle.ask("/ready", method="GET").status
-        seen.append((status, len(listed(idle))))  # asked after: what is listed then may be more, and never less
-        return status == 200
-
-    eventually(is_ready, "all are ready")
-
-    assert {(status, models) for status, models in seen if status == 200} == {(200, 5)}
-    assert all_ready(idle)
-
-
 def test_the_daemon_listens_while_restored_models_are_loading(idle: Served) -> None:
     go = idle.folder / "go"
     go.touch()

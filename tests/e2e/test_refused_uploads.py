@@ -5,12 +5,11 @@ import http.client
 import shutil
 import subprocess
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.backend import Backend, upload
+from tests.e2e.backend import Backend
 
 pytestmark = pytest.mark.thin
 
@@ -65,12 +64,3 @@ def test_a_client_that_sends_all_before_it_reads_is_not_cut_off(
         client.request("POST", "/", (bytes(1024**2) for _ in range(megabytes)), length, encode_chunked=is_chunked)
 
         assert client.getresponse().status == 413
-
-
-def test_many_at_once_see_it(backend: Backend) -> None:
-    def ask(number: int) -> int:
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", backend.port, timeout=30)) as client:
-            return upload(client, 8, is_chunked=bool(number % 2), headers={})[0]
-
-    with ThreadPoolExecutor(32) as clients:
-        assert list(clients.map(ask, range(64))) == [413] * 64

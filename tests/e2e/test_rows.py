@@ -2,14 +2,12 @@
 
 import contextlib
 import http.client
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
 
-from tests.e2e.served import Answer, Served, eventually
+from tests.e2e.served import Served, eventually
 
 TEXT = {"content_type": "text/plain"}
 
@@ -70,28 +68,6 @@ def test_requests_join_one_that_streams_and_leave_it(tokens: Served) -> None:
         short = tokens.ask("/predictions/tokens", b"3", **TEXT)
 
     assert short.body == b"1/2 2/2 3/2 "
-
-
-def test_a_hundred_coroutines_wait_at_the_same_time(talks: Served) -> None:
-    talks.tsctl("set", "talks", "--queue-jobs", "200")
-    with ThreadPoolExecutor(50) as pool:
-        answers = list(pool.map(lambda _: talks.ask("/predictions/talks", b"0.5", **TEXT), range(50)))
-
-    assert {answer.body for answer in answers} == {b"after 0.5"}
-    reasons = talks.describe("talks")["tsctl"]["batching"]["reasons"]
-    assert reasons["place"] == 50
-
-
-def test_a_short_answer_overtakes_a_long_one(talks: Served) -> None:
-    long: list[Answer] = []
-    thread = threading.Thread(target=lambda: long.append(talks.ask("/predictions/talks", b"1.5", **TEXT)))
-    thread.start()
-    eventually(lambda: talks.ask("/predictions/talks", b"counts", **TEXT).body == b"1 0", "the long one runs")
-
-    assert talks.ask("/predictions/talks", b"0", **TEXT).body == b"after 0"
-    assert not long
-    thread.join()
-    assert long[0].body == b"after 1.5"
 
 
 @pytest.mark.thin

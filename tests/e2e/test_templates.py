@@ -154,18 +154,6 @@ def test_a_model_that_hangs_while_its_template_loads_it_meets_the_startup_timeou
     eventually(lambda: len(children(warm.pid)) == before, "neither worker nor template is left")
 
 
-def test_when_the_daemon_is_killed_templates_and_workers_go(idle: Served) -> None:
-    idle.environment["TSCTL_TEMPLATE"] = "true"
-    idle.start()
-    idle.register("warm")
-    pids = list(children(idle.pid))
-    assert len(pids) == 2
-
-    os.kill(idle.pid, signal.SIGKILL)
-
-    eventually(lambda: not any(running(pid) for pid in pids), "all have gone")
-
-
 @pytest.mark.parametrize("torch", ["raise ImportError('no torch here')", "import os; os._exit(5)"])
 def test_workers_are_executed_where_no_template_can_start(torch: str, idle: Served) -> None:
     hidden = idle.folder / "hidden"

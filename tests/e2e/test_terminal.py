@@ -69,22 +69,3 @@ def test_ctrl_c_says_that_loading_goes_on(loading: Served) -> None:
     assert process.exitstatus == 130
     (loading.folder / "go").touch()
     eventually(lambda: loading.describe("slow_load")["tsctl"]["state"] == "ready", "it is loaded")
-
-
-def test_a_failure_on_a_terminal_leaves_the_traceback_and_no_progress(served: Served) -> None:
-    process = on_terminal(served, "register", served.pack("no_load"))
-
-    screen = screen_of(process)
-    assert "error: Failed to start workers for model no_load version: 1.0" in screen
-    assert "Traceback (most recent call last):" in screen
-    assert process.exitstatus == 1
-
-
-def test_the_access_log_has_a_line_for_each_request(shared: Served) -> None:
-    answer = shared.ask("/predictions/echo?a=b", b"x")
-    identity = answer.headers["x-request-id"]
-
-    eventually(lambda: identity in shared.run("logs", "--access").stdout, "the line is written")
-
-    (line,) = (line for line in shared.tsctl("logs", "--access").splitlines() if identity in line)
-    assert re.fullmatch(rf'\S+ 127\.0\.0\.1:\d+ "POST /predictions/echo\?a=b" 200 \d+\.\dms {identity}', line)

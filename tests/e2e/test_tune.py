@@ -2,12 +2,8 @@
 
 import json
 import threading
-from collections import Counter
-from pathlib import Path
 
-import pytest
-
-from tests.e2e.served import Served, eventually
+from tests.e2e.served import Served
 
 SHORT = ("--seconds", "0.1", "--workers", "1")
 
@@ -51,35 +47,3 @@ def test_a_model_is_measured_and_then_served_as_recommended(served: Served) -> N
     described = served.describe("linear")
     assert described["batchSize"] == 8
     assert [each["pid"] for each in described["workers"]] == [worker["pid"]], "it went on serving"
-
-
-def test_independent_requests_are_measured_with_the_recorded_input(served: Served) -> None:
-    served.register("linear", "--batch-size", "4")
-    served.tsctl("set", "linear", "--record-input")
-    served.ask("/predictions/linear", b"x")
-
-    done = served.run("tune", "linear", "--rate", "20", "--max-batch-size", "4", *SHORT)
-
-    assert "measured with 1 B of the daemon's input" in done.stdout, done.stderr
-    assert "20 independent requests a second" in done.stdout
-
-
-@pytest.mark.parametrize("clients", [1, 2, 8])
-def test_clients_come_to_travel_together(served: Served, tmp_path: Path, clients: int) -> None:
-    config = tmp_path / "model-config.yaml"
-    config.write_text("perBatch: 0.15\n")  # far more than a client's next request can take to come
-    served.register("linear", "--batch-size", "32", "--max-delay", "500", config_file=config)
-
-    def travel_together() -> bool:
-        before = _sizes(served)
-        drive(served, clients, requests=10)
-        sizes = _sizes(served) - before
-        assert max(sizes) <= clients, "nobody sends a request before the last is answered"
-        return clients * sizes[clients] >= 0.9 * sum(size * count for size, count in sizes.items())
-
-    eventually(travel_together, lambda: f"nine of ten requests are in full batches: {_sizes(served)}")
-
-
-def _sizes(served: Served) -> Counter[int]:
-    sizes = served.describe("linear")["tsctl"]["batching"]["sizes"]
-    return Counter({int(size): count for size, count in sizes.items()})

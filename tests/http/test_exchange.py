@@ -88,7 +88,15 @@ def test_an_error_in_the_middle_of_an_answer_cuts_it_off() -> None:
 
     assert peer.transport.aborted
     assert not peer.transport.written.endswith(b"0\r\n\r\n")
-    assert exchange.done
+    assert exchange.done and server.log == []
+
+
+def test_the_models_know_a_connection_by_its_caller() -> None:
+    server, _, first = begin(GET + GET)
+    server.connect().send(GET)
+    _, second, others = server.exchanges
+
+    assert first.caller is second.caller is not others.caller
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.http.peer import GET, Server, echo
+from tests.http.peer import GET, Server
 
 
 @pytest.fixture
@@ -26,17 +26,3 @@ def test_a_connection_shows_what_it_owes() -> None:
     peer.send(GET + GET)
 
     assert repr(peer.connection) == "<Connection 10.0.0.1:80 READING owes 2>"
-
-
-def test_stopping_closes_idle_connections() -> None:
-    server = Server(echo)
-    fresh, used = server.connect(), server.connect()
-    used.send(GET)
-
-    server.listener.stop()
-    server.clock.settle()
-
-    assert fresh.transport.closed
-    assert used.transport.closed
-    assert not used.transport.aborted
-    assert repr(server.listener) == "<Listener 0 connections stopping>"

@@ -152,11 +152,9 @@ COMPARISONS = {
         "conformance",
     ),
     "simulate": _lab(
-        "the batching policies on a virtual clock, clients of several workers with every constant cut, what batches of "
-        "real models cost with every batch size; writes docs/batching.md, and fails where `auto` is not within 5 % "
-        "of the best; ten minutes",
+        "the batching policies on a virtual clock, and what batches of real models cost with every batch size; writes "
+        "docs/batching.md, and fails where `auto` is not within 5 % of the best; ten minutes",
         "policies --markdown docs/batching.md",
-        "policies.workers --markdown docs/batching.md",
         "policies.sizes --markdown docs/batching.md",
         taking=1,
     ),

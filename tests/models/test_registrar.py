@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from tests.kit.archives import write_files
-from tests.kit.daemon import StubDaemon
-from tsctl.daemon.core.errors import (
-    Stopping,
-    WorkersFailed,
-)
+from tests.kit.daemon import NEVER, StubDaemon, until
+from tests.models.replacements import begin, other, ready, replace
+from tsctl.daemon import paths
+from tsctl.daemon.core.errors import BeingReplaced, Conflict, Stopping, WorkersFailed
 from tsctl.daemon.models.archives import opening, unpack
 from tsctl.daemon.models.registrar import Registration, no_progress
 from tsctl.daemon.models.reporting.model_state import ModelState
@@ -69,10 +68,14 @@ async def test_progress_tells_of_loading(bench: StubDaemon) -> None:
     assert loading[0] == ("loading", 0, 2) and loading[-1] == ("loading", 2, 2)
 
 
-async def test_a_daemon_that_stops_accepts_no_registration_and_no_request(bench: StubDaemon) -> None:
+@pytest.mark.parametrize("at_once", [False, True], ids=["in order", "at once"])
+async def test_a_daemon_that_stops_accepts_no_registration_and_no_request(at_once: bool, bench: StubDaemon) -> None:
     model = await bench.register(bench.mar())
 
-    bench.registrar.refuse()
+    if at_once:
+        await bench.registrar.end()
+    else:
+        bench.registrar.refuse()
 
     with pytest.raises(Stopping):
         model.submit(bench.client.job("late"))
@@ -84,10 +87,56 @@ async def test_what_a_crash_left_behind_is_removed(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar())
     write_files(bench.models_dir / ".unpacking-x", {"a": b""})
     write_files(bench.models_dir / "0123", {"a": b""})
+    downloads = paths.downloads_dir(bench.config.state_dir)
+    write_files(downloads / "x", {"a": b""})
 
     bench.registrar.clean()
 
     assert list(bench.models_dir.iterdir()) == [model.source.unpacked]
+    assert list(downloads.iterdir()) == []
+
+
+@pytest.mark.parametrize(("workers", "loaded"), [(2, 2), (0, 1)], ids=["with its number", "of none with one"])
+async def test_an_operator_unloads_a_version_and_loads_it(workers: int, loaded: int, bench: StubDaemon) -> None:
+    model = await bench.register(bench.mar(), workers=workers)
+
+    await bench.registrar.unload(model)
+    assert (model.pool.wanted, bench.remembered["m/1.0"].request.held) == (0, True)
+    bench.engine.load_time = NEVER
+    await bench.registrar.load(model, synchronous=False, progress=no_progress)
+    for worker in bench.engine.workers[-loaded:]:
+        worker._load()
+
+    assert (model.pool.ready, bench.remembered["m/1.0"].request.held) == (loaded, False)
+    told = [event.text for event in bench.registrar.events.after(0) if event.kind in ("unloaded", "loading")]
+    assert told == ["unloaded by an operator", "loaded by an operator"]
+
+
+async def test_a_version_is_built_anew_with_its_workers_unless_another_has_its_place(bench: StubDaemon) -> None:
+    old = await bench.register(bench.mar(), workers=2)
+
+    new = await bench.registrar.renew(old, "the same archive")
+    await until(lambda: list(bench.registrar.live) == [new])
+
+    assert bench.registry.find("m") is new and new.pool.ready == 2
+    assert new.request.overrides == old.request.overrides
+    assert new.source.directory.exists(), "the files stay, which both have used"
+    await replace(bench, other(bench))
+    with pytest.raises(Conflict, match="already registered"):
+        await bench.registrar.renew(new, "the same archive")
+
+
+async def test_a_version_is_neither_loaded_nor_unloaded_while_another_is_about_to_replace_it(bench: StubDaemon) -> None:
+    model = await bench.register(bench.mar())
+    loading = await begin(bench, other(bench))
+
+    with pytest.raises(BeingReplaced):
+        await bench.registrar.load(model, synchronous=True, progress=no_progress)
+    with pytest.raises(BeingReplaced):
+        await bench.registrar.unload(model)
+
+    ready(bench)
+    await loading
 
 
 async def test_one_that_was_over_the_restart_limit_is_tried_again_with_a_clean_record(bench: StubDaemon) -> None:

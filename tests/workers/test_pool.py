@@ -72,13 +72,55 @@ def test_a_retry_starts_anew_with_a_clean_record() -> None:
     for worker in tuple(bench.workers):
         worker.die("killed by SIGSEGV")
     assert bench.states == ["GAVE_UP", "GAVE_UP"] and bench.pool.given_up == 2
+    bench.pool.crashes = 3
 
     bench.pool.retry()
-    assert bench.pool.failure is None and bench.pool.last_exit is None and bench.pool.given_up == 0
+    assert (
+        bench.pool.crashes == 0
+        and bench.pool.failure is None
+        and bench.pool.last_exit is None
+        and bench.pool.given_up == 0
+    )
     bench.clock.advance(0.01)
 
     assert bench.states == ["UP", "UP"]
     assert [slot.failures for slot in bench.pool.slots] == [[], []]
+
+
+def test_models_that_have_more_threads_together_than_there_are_cores_are_warned_of() -> None:
+    one, other = (StubPool(wanted=1, cores=4).pool for _ in range(2))
+
+    assert one.crowded_with([one]) is None
+    assert "2 models share 4 cores with 8 threads" in str(one.crowded_with([one, other]))
+
+
+def test_where_no_worker_is_the_gpus_are_those_on_which_so_many_would_start() -> None:
+    bench = StubPool(devices=(0, 1))
+    assert bench.pool.gpus_of(3) == {0: 2, 1: 1}
+
+    bench.pool.scale(1)
+
+    assert bench.pool.gpus_of(3) == {0: 1}
+
+
+def test_a_worker_that_does_not_read_is_offered_again_when_it_does() -> None:
+    bench = StubPool(wanted=1)
+    before = bench.heard.idle
+
+    bench.workers[0].congest(True)
+    assert (bench.pool.idle, bench.heard.idle) == (0, before)
+    bench.workers[0].congest(False)
+
+    assert (bench.pool.idle, bench.heard.idle) == (1, before + 1)
+
+
+def test_a_load_that_has_failed_is_told_before_its_process_has_ended() -> None:
+    bench = StubPool(wanted=1)
+    before = bench.heard.changes
+
+    bench.pool.load_failed(bench.workers[0], BROKEN)
+
+    assert (bench.pool.failure, bench.heard.changes) == (BROKEN, before + 1)
 
 
 def test_scaling_does_not_wait_for_the_back_off() -> None:

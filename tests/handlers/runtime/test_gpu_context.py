@@ -1,17 +1,21 @@
 """A worker whose GPU context is broken ends, so that another one, with a context of its own, takes its place.
 
-No GPU is needed: the errors are those that torch raises, and the look at the GPU is an argument. The real texts are of
-an H100 with driver 580 and torch 2.11.
+The errors are those that torch raises, and the look at the GPU is an argument: the real texts are of an H100 with
+driver 580 and torch 2.11. Where there is a GPU, one test reads its own.
 """
 
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import torch
 
+from tests.handlers.device import DEVICE
 from tests.handlers.samples import row, write
 from tests.handlers.test_worker import load_of
+from tests.places import ROOT
 from tsctl.handlers import wire
 from tsctl.handlers.frame_reader import FrameReader
 from tsctl.handlers.process.connection import DaemonConnection
@@ -132,6 +136,37 @@ def test_an_exception_whose_class_raises_breaks_nothing_nor_does_anything_withou
             raise ValueError
 
     assert breakage(Bad("CUDA error"), untouched) == ""
+
+
+# An index out of range breaks the context of the process, so it is one of its own.
+REAL = """
+import torch
+from tsctl.handlers.runtime.gpu_context import breakage
+from tsctl.handlers.runtime.out_of_memory import is_out_of_memory, make_room
+
+def error_of(call):
+    try:
+        call()
+    except Exception as error:
+        return error
+
+full = error_of(lambda: torch.empty(400 << 30, dtype=torch.uint8, device="cuda:0"))
+assert is_out_of_memory(full) and not breakage(full), full
+make_room()
+other = error_of(lambda: torch.ones(1, device="cuda:99"))
+assert not breakage(other), other
+table = torch.nn.Embedding(10, 4).to("cuda:0")
+broken = error_of(lambda: table(torch.tensor([99], device="cuda:0")).sum().item())
+assert breakage(broken), broken
+assert breakage(RuntimeError(str(broken))), "without the error's code, too"
+"""
+
+
+@pytest.mark.skipif(DEVICE.type == "cpu", reason="needs a GPU: `make gpu`")
+def test_what_a_gpu_raises_itself_breaks_the_context_or_does_not() -> None:
+    done = subprocess.run([sys.executable, "-c", REAL], cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_process_is_left_once() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.http.fake import HIGH
 from tests.http.peer import GET, LIMITS, Peer, Server, get
+from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.http.bounds.sending import PIECE, SHARE, STUCK, SendBudget
 from tsctl.daemon.http.messages import Response
 
@@ -105,6 +106,30 @@ def test_an_answer_that_does_not_fit_beside_others_is_replaced_by_503(server: Bo
     assert f"may have {LIMIT} bytes together (max_sending_bytes)" in message(peer)
     assert server.reached == [message(peer)]
     assert server.log[-1] == ("/", 503, 0.0)
+
+
+def test_nor_is_one_whose_neighbour_waits_for_it_cut_off(server: Bounded) -> None:
+    server.fill()
+    peer = server.ask(2, window=10**9)
+    server.answer(10, 2)
+
+    server.answer(PIECE + 1, 1)
+
+    assert peer.statuses == [503, 200]
+
+
+def test_an_answer_that_fails_while_it_waits_counts_as_its_error(server: Bounded) -> None:
+    peer = server.ask(2, window=10**9)
+    stream = server.exchanges[1]
+    stream.start(Response(200))
+    stream.send(b"x" * PIECE)
+
+    stream.fail(BadRequest("no"))
+    assert 0 < server.sending.used < 1000
+    server.answer(10, 0)
+
+    assert peer.statuses == [200, 400]
+    assert server.sending.used == 0
 
 
 def test_one_connection_holds_one_answer_or_an_eighth_of_the_budget(server: Bounded) -> None:

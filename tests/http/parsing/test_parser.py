@@ -1,5 +1,7 @@
 """The receiver's requests from bytes: the same for every split, and one refusal for each fault."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.http.peer import GET, LIMITS, chunked, get, post
@@ -75,6 +77,24 @@ def test_a_request_is_told_as_it_was_sent() -> None:
     assert (request.method, request.target) == ("PUT", "/a%20b?c")
     assert request.headers == [("Host", "h"), ("X-Name", "a b"), ("x-name", "é")]
     assert request.received == 7.0
+
+
+def test_what_one_request_says_is_not_said_by_the_next() -> None:
+    words = b"X-Tsctl-Timing: 1\r\nX-Request-Priority: high\r\nX-Model-Version: 2\r\nContent-Encoding: gzip\r\n\r\n"
+
+    first, second = Reader().feed(GET[:-2] + words + GET).requests
+
+    assert (first.timed, first.priority, first.model_version, first.coding) == (True, "high", "2", "gzip")
+    assert (second.timed, second.priority, second.model_version, second.coding) == (False, None, None, None)
+
+
+def test_who_names_an_origin_is_a_page_and_nobody_else() -> None:
+    asked: list[tuple[str, str]] = []
+    limits = replace(LIMITS, pages=lambda origin, host: asked.append((origin, host)))
+
+    Reader(limits).feed(GET, GET[:-2] + b"Origin: http://b\r\n\r\n", GET)
+
+    assert asked == [("http://b", "a")]
 
 
 def test_trailers_are_not_headers() -> None:

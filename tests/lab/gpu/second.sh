@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# The second of two commands, see first.sh: the GPU's own errors (recovery.py), a network served in several ways
-# (ways.py), and each optimisation alone (parts.py), which has the arguments. At most nine minutes.
+# The second of two commands, see first.sh: a network served in several ways (ways.py), and each optimisation alone
+# (parts.py), which has the arguments. At most eight minutes.
 set -o pipefail
 : "${OUT:?names a folder for the results}"
 . "$(dirname "$0")/unpacked.sh"
 
 {
-    time timeout 60 python3 -m tests.lab.gpu.recovery
     time timeout 200 python3 -m tests.lab.gpu.ways
     time timeout 270 python3 -m tests.lab.gpu.parts "$@"
 } 2>&1 | tee "$OUT/second.log"

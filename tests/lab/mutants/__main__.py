@@ -33,16 +33,16 @@ def drawn(module: str, each: int, seed: int) -> list[Mutant]:
 
 
 def judge(judging: Judging, module: str, each: int, seed: int, at_once: int) -> float:
-    """Print a module's row and its survivors; return the share of tried mutants that were killed."""
+    """Print a module's survivors, each when it is known, and its row; return the share of those tried that died."""
     began = time.monotonic()
     chosen, known = drawn(module, each, seed), EQUIVALENT.get(module, {})
     tried = [mutant for mutant in chosen if mutant.text not in known]
-    alive = judging.survivors(module, tried, MODULES[module][0], at_once)
-    killed, same = len(tried) - len(alive), len(chosen) - len(tried)
+    killed, same = len(tried), len(chosen) - len(tried)
+    for mutant in judging.survivors(module, tried, MODULES[module][0], at_once):
+        print(f"    line {mutant.line}: {mutant.text}", flush=True)
+        killed -= 1
     share = killed / len(tried)
     print(f"{module:32} {len(chosen):5} {same:10} {killed:7} {share:7.1%} {time.monotonic() - began:8.0f}", flush=True)
-    for mutant in alive:
-        print(f"    line {mutant.line}: {mutant.text}", flush=True)
     return share
 
 

@@ -103,14 +103,14 @@ class Judging:
         self._judge(self)
         return True
 
-    def survivors(self, module: str, mutants: Sequence[Mutant], own: str, at_once: int) -> list[Mutant]:
-        """Return the mutants with which all tests pass.
+    def survivors(self, module: str, mutants: Sequence[Mutant], own: str, at_once: int) -> Iterator[Mutant]:
+        """Yield the mutants with which all tests pass.
 
         Args:
             own: the module's own tests, a file or folder: they kill most, and run first.
             at_once: how many run at the same time.
         """
-        waiting, running, alive = list(mutants), dict[int, Mutant](), []
+        waiting, running = list(mutants), dict[int, Mutant]()
         while waiting or running:
             while waiting and len(running) < at_once:
                 mutant = waiting.pop(0)
@@ -120,8 +120,7 @@ class Judging:
                 os.killpg(ended, signal.SIGKILL)  # what its tests have started
             mutant = running.pop(ended)
             if status == 0:
-                alive.append(mutant)
-        return sorted(alive, key=lambda each: each.line)
+                yield mutant
 
     def _note_usual(self) -> None:
         """Run all tests once without any change, and note which functions each of them enters.

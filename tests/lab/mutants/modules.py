@@ -18,7 +18,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "tsctl.daemon.workers.inflight": ("tests/workers/test_inflight.py", *_WORKERS),
     "tsctl.daemon.core.arena": ("tests/core/test_arena.py", "tests/http/test_large_bodies.py", *_WORKERS),
     "tsctl.daemon.workers.slot": ("tests/workers/test_slot.py", *_WORKERS),
-    "tsctl.daemon.workers.pool": ("tests/workers/test_pool.py", *_WORKERS),
+    "tsctl.daemon.workers.pool": ("tests/workers/test_pool.py", "tests/models/test_scenarios.py", *_WORKERS),
     "tsctl.daemon.http.parsing.parser": ("tests/http/parsing/test_parser.py", *_HTTP),
     "tsctl.daemon.http.parsing.head": ("tests/http/parsing/test_head_cache.py", *_HTTP),
     "tsctl.daemon.http.exchange": ("tests/http/test_exchange.py", *_HTTP),
@@ -94,6 +94,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "on_header: self._silent = 0: 0 → 1": "so long a line is over the limit of the head's bytes, too",
     },
     "tsctl.daemon.http.parsing.head": {
+        "__init__: self.id = \"\": self.id = '' → pass": "the first head sets it before anybody reads it",
+        "read: if self.origin is not None → if True": "nobody reads the host of a request without an origin",
+        "remember: known.kind = request.content_type → pass": "it is found among the headers each time",
         "beginning_of: if data.startswith(self.whole) → if False": "the digits that follow are found to be the same",
         "beginning_of: if end < 0:: end < 0 → end <= 0": "the line's end is behind the header's name",
         "headers_of: if digits == self.digits → if False": "a copy of the headers gets the length that it has",
@@ -105,7 +108,13 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "each request with a known head has times of its own"
         ),
     },
+    "tsctl.daemon.http.exchange": {
+        "write_all: if sum(map(len, pieces)) <= JOINED_BODY → if False": "a transport joins pieces, too",
+        "_write: if exchange.size <= PIECE → if False": "all that fits is taken in one go, to the same end",
+        "_hold: if more < 0:: more < 0 → more <= 0": "no bytes are released",
+    },
     "tsctl.daemon.models.registrar": {
         "renew: if source.unpacked is not None → if True": "a use of no directory is counted, and never ended",
+        "load: elif not model.pool.ready:: if not model.pool.ready → if True": "who is ready is wanted already",
     },
 }

@@ -13,9 +13,11 @@ from typing import NamedTuple
 
 from tests.lab.policies.loads import Closed, Load, Poisson
 from tests.lab.policies.page import compare
-from tests.lab.policies.workers import constant
+from tests.lab.policies.rules import Constant
 from tests.lab.policies.world import MakeCollector, Measured, SimulatedModel, World
 from tsctl.daemon.batching.policies.auto import Auto
+from tsctl.daemon.batching.policies.collector import Collector
+from tsctl.daemon.batching.traffic.traffic import Traffic
 from tsctl.daemon.models.registering.spec import FIRST
 
 NEAR_ENOUGH = 0.95  # of the rate of the best size
@@ -26,6 +28,15 @@ NOISE = 0.1
 CLIENTS = (1, 8, 32, 128)
 LOADS = (0.5, 0.9)  # of independent requests, as shares of the best rate
 PLACES = ((1, 1.0), (2, 2.0), (2, 1.0), (4, 4.0))  # workers, cores
+
+
+def constant(least: int, most: int) -> MakeCollector:
+    """Return a factory of the rule of batches of these sizes."""
+    return partial(_constant, least, most)
+
+
+def _constant(least: int, most: int, batch_size: int, max_delay: float, traffic: Traffic) -> Collector:
+    return Constant(least, most, max_delay)
 
 
 def up_to(size: float) -> int:

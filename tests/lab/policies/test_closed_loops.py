@@ -9,7 +9,7 @@ from statistics import fmean
 import pytest
 
 from tests.lab.policies.loads import Closed
-from tests.lab.policies.rows import CLOSED, MODEL, TINY, Row
+from tests.lab.policies.rows import CLOSED, MODEL, Row
 from tests.lab.policies.world import SimulatedModel
 
 SEEDS = (1, 2, 3, 4, 5)
@@ -46,24 +46,6 @@ def test_fewer_clients_than_fit_a_batch_travel_together_too(kept: bool) -> None:
 
     assert throughput(row, "auto") >= 1.4 * throughput(row, "greedy")
     assert throughput(row, "auto") >= 2.2 * throughput(row, "torchserve")
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("model", [SimulatedModel(workers=2),
-                                   SimulatedModel(a=0.006, c=0.024, batch_size=8, max_delay=0.05, workers=2)],
-                         ids=["mostly fixed cost", "mostly cost a job"])  # fmt: skip
-@pytest.mark.parametrize("clients", [1, 2, 4, 8, 9, 33])
-def test_two_workers_lose_nothing_against_greedy(clients: int, model: SimulatedModel) -> None:
-    row = row_of(clients, model)
-
-    assert throughput(row, "auto") >= 0.98 * throughput(row, "greedy")
-
-
-@pytest.mark.heavy
-def test_a_tiny_model_is_not_held_up() -> None:
-    row = row_of(8, TINY)
-
-    assert throughput(row, "auto") >= 0.97 * throughput(row, "greedy")
 
 
 @pytest.mark.heavy

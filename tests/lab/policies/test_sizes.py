@@ -14,6 +14,10 @@ SOME = [
     ("2 + 4 n, and 12 for each above 4", 2, 2.0, 32),
     ("10 + 3 n + 0.4 n²", 1, 1.0, 32),
     ("8 + 0.4 n", 1, 1.0, 128),
+    ("8 + 0.4 n", 2, 1.0, 8),
+    ("8 + 0.4 n", 3, 3.0, 12),
+    ("8 + 0.4 n", 4, 4.0, 8),
+    ("6 + 24 n", 4, 4.0, 9),
     ("10, and 2 for each above 8", 1, 1.0, 128),
 ]
 
@@ -29,7 +33,12 @@ def test_auto_is_as_fast_as_the_best_size(name: str, workers: int, cores: float,
 
 
 @pytest.mark.heavy
-def test_independent_requests_are_answered_as_soon_as_by_the_best_size() -> None:
-    result = measure(Case(3, 1, 1.0, load=0.9))
+@pytest.mark.parametrize(
+    ("name", "workers", "load"), [("30 n^1.3", 1, 0.9), ("6 + 24 n", 2, 0.5), ("8 + 0.4 n", 4, 0.5)]
+)
+def test_independent_requests_are_answered_as_soon_as_by_the_best_size(name: str, workers: int, load: float) -> None:
+    curve = [each.name for each in CURVES].index(name)
+
+    result = measure(Case(curve, workers, float(workers), load=load))
 
     assert is_near(result) and result.later < 1.1, result
