@@ -232,16 +232,16 @@ class BaseHandler:
 
     @timed
     def preprocess(self, data: list[Any]) -> Any:
-        """Return the model's input: one tensor of all rows, shape (rows, …), on the handler's device.
+        """Return the model's input: one tensor of all rows, shape (rows, …), on `input_device`.
 
         The dtype is torch's default for the rows' values: float32 for floats, int64 for whole numbers. Where the
         model's file tells its inputs, they have its types; of several the tensors are in a list.
         """
         inputs = self.own_inputs
         if inputs:
-            tensors = tensors_of(data, inputs, self.device)
+            tensors = tensors_of(data, inputs, self.input_device)
             return tensors[0] if len(tensors) == 1 else tensors
-        [batch] = to_device([torch.as_tensor([payload_of(row) for row in data])], self.device)
+        [batch] = to_device([torch.as_tensor([payload_of(row) for row in data])], self.input_device)
         return batch
 
     @timed
@@ -281,6 +281,11 @@ class BaseHandler:
                 raise first from None
             self.whole_as = dtype
             return result
+
+    @property
+    def input_device(self) -> torch.device:
+        """The device on which the model takes its input: an ONNX session copies it to its GPU from main memory."""
+        return torch.device("cpu") if is_session(self.model) else self.device
 
     @property
     def file_batches(self) -> FileBatches:

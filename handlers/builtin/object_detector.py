@@ -11,15 +11,13 @@ from tsctl.handlers.builtin.base import PreparedRow, decode_rows, is_prepared, p
 from tsctl.handlers.builtin.support.labels import map_class_to_label
 from tsctl.handlers.builtin.torchvision_import import transforms
 from tsctl.handlers.builtin.vision import VisionHandler
-from tsctl.handlers.requests.gpu_copies import fetched, to_device
+from tsctl.handlers.requests.gpu_copies import fetched, side_by_side, staged
 from tsctl.handlers.requests.images import as_rgb, decode_image
 from tsctl.handlers.requests.pixels import Pixels
 from tsctl.handlers.requests.rows import items_of
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import UnreadablePayload, UnreadableRows
 from tsctl.handlers.sdk.timer import timed
-
-MOST_STAGED = 256 * 2**20  # bytes that cross the bus together: torch keeps as much pinned memory for the next batch
 
 
 class ObjectDetector(VisionHandler):
@@ -104,7 +102,11 @@ class ObjectDetector(VisionHandler):
         Raises:
             UnreadableRows: some rows are not images; only for rows that `prepare` has not seen.
         """
-        images: list[torch.Tensor] = self._on_device(decode_rows(data, self.decode_row))
+        there = staged(decode_rows(data, self.decode_row), self.device)
+        whole = side_by_side(there) if self.device.type == "cuda" else None
+        if whole is not None:
+            return self._in_fractions([whole])[0]
+        images = self._in_fractions(there)
         if len({image.shape for image in images}) != 1:
             return images
         if len(images) == 1:
@@ -126,14 +128,10 @@ class ObjectDetector(VisionHandler):
             return made
         return torch.from_numpy(np.array(as_rgb(image))).permute(2, 0, 1)
 
-    def _on_device(self, images: list[torch.Tensor]) -> list[torch.Tensor]:
-        """Return images on the device; pixels in [0, 1], as `ToTensor` makes them of bytes on the CPU."""
-        if sum(image.nbytes for image in images) > MOST_STAGED:
-            there = [image.to(self.device) for image in images]
-        else:
-            there = to_device(images, self.device)
+    def _in_fractions(self, images: list[torch.Tensor]) -> list[torch.Tensor]:
+        """Return images, or batches, on the device; pixels in [0, 1], as `ToTensor` makes them of bytes on the CPU."""
         full = torch.full((), 255.0, device=self.device)  # a number would be multiplied by, inverted
-        return [each.to(torch.float32).div_(full) if each.dtype == torch.uint8 else each for each in there]
+        return [each.to(torch.float32).div_(full) if each.dtype == torch.uint8 else each for each in images]
 
     @timed
     def inference(self, data: torch.Tensor | list[torch.Tensor], *args: Any, **kwargs: Any) -> Any:

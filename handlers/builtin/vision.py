@@ -14,10 +14,10 @@ from PIL import Image
 from tsctl.handlers.builtin.base import BaseHandler, decode_rows, lacking, payload_of, prepare_rows
 from tsctl.handlers.builtin.support.decoders import admission
 from tsctl.handlers.builtin.support.insights import captum_attr
-from tsctl.handlers.builtin.support.readers import Readers
+from tsctl.handlers.builtin.support.readers import Readers, pin
 from tsctl.handlers.names import DEFAULT_OPTIMIZATIONS
 from tsctl.handlers.requests.early_answers import early_answer, send, takes_pixels
-from tsctl.handlers.requests.gpu_copies import to_device
+from tsctl.handlers.requests.gpu_copies import stacked
 from tsctl.handlers.requests.images import decode_image
 from tsctl.handlers.requests.preparation import Preparation, read_preparation
 from tsctl.handlers.sdk.context import Context
@@ -77,8 +77,9 @@ class VisionHandler(BaseHandler):
         if not context.system_properties.get("limit_max_image_pixels", True):
             Image.MAX_IMAGE_PIXELS = None  # the operator expects images that Pillow rejects as decompression bombs
         self._read_preparation(context)
-        if context.system_properties.get("gpu_id") is not None:  # after that: they inherit it
-            self.readers = self._start_readers(context.system_properties["batch_size"])
+        gpu = context.system_properties.get("gpu_id")
+        if gpu is not None:  # after that: they inherit it
+            self.readers = self._start_readers(context.system_properties["batch_size"], int(gpu))
         super().initialize(context)
         self.answers_early = self.device.type == "cuda" and self._is_ours
 
@@ -102,7 +103,7 @@ class VisionHandler(BaseHandler):
         self.preparation, self.image_processing = prepared.how, usual(prepared.how)
         self.preparation_note, self._names = prepared.note, prepared.classes
 
-    def _start_readers(self, rows: int) -> Readers | None:
+    def _start_readers(self, rows: int, gpu: int) -> Readers | None:
         """Start the processes that read images, which must be there before this one calls CUDA.
 
         Returns:
@@ -113,7 +114,8 @@ class VisionHandler(BaseHandler):
         assert self.preparation is not None  # of all that have default optimisations
         read = functools.partial(_read_apart, self.preparation)
         try:
-            return Readers(read, torch.get_num_threads(), (3, *self.preparation.crop), rows)
+            pinned = functools.partial(pin, gpu=gpu)
+            return Readers(read, torch.get_num_threads(), (3, *self.preparation.crop), rows, pinned)
         except OSError as error:
             _log.warning("the worker reads images by itself: no process for that can be started: %s", error)
             return None
@@ -167,15 +169,14 @@ class VisionHandler(BaseHandler):
 
     @timed
     def preprocess(self, data: list[Any]) -> torch.Tensor:
-        """Decode and stack: shape (rows, channels, height, width) for images, on the handler's device.
+        """Decode and stack: shape (rows, channels, height, width) for images, on `input_device`.
 
         Raises:
             UnreadableRows: some rows are not images; only for rows that `prepare` has not seen.
         """
         rows = decode_rows(data, self.decode_row)
         if self.join is None:
-            [batch] = to_device([torch.stack(rows)], self.device)
-            return batch
+            return stacked(rows, self.input_device)
         return self.join(rows, as_pixels=takes_pixels(self.model))
 
     def _run(self, data: Any, *args: Any, **kwargs: Any) -> Any:

@@ -8,6 +8,9 @@ A copy from pinned memory occupies neither the calling thread nor, on its own st
 back waits for the kernels that were started before it, and for none that are started later; `.tolist()` and `.cpu()` of
 a tensor on a GPU wait for all of the stream, and a copy each. torch keeps pinned memory for the next batch, and memory
 on the GPU until what was started on the other stream has read it.
+
+The device is made the current one first: a stream that is left for one of another device makes that the current one,
+and so a context there, of some 600 MiB on the first GPU.
 """
 
 import threading
@@ -17,6 +20,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import torch
+
+MOST_STAGED = 256 * 2**20  # bytes that cross the bus together: torch keeps as much pinned memory for the next batch
 
 
 class Coming(NamedTuple):
@@ -44,7 +49,7 @@ def begin(tensor: torch.Tensor) -> Coming:
     copies, kernels = stream(tensor.device, "back"), torch.cuda.current_stream(tensor.device)
     host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
     copies.wait_stream(kernels)
-    with torch.cuda.stream(copies):
+    with torch.cuda.device(tensor.device), torch.cuda.stream(copies):
         host.copy_(tensor, non_blocking=True)
     tensor.record_stream(copies)
     end = torch.cuda.Event(blocking=True)  # the thread sleeps, where it would compute until then
@@ -61,30 +66,61 @@ def to_device(rows: Sequence[torch.Tensor], device: torch.device) -> list[torch.
     """Return rows on a device, in their shapes; what the calling thread starts on a GPU then waits for them.
 
     Args:
-        rows: on the CPU, of any shapes; those of one dtype lie side by side on a GPU.
+        rows: of any shapes; those in main memory that have one dtype lie side by side on a GPU.
     """
     if device.type != "cuda":
         return [row.to(device) for row in rows]
-    moved: dict[int, torch.Tensor] = {}
-    for alike in _by_dtype(rows):
+    moved = {id(row): row.to(device) for row in rows if row.device.type != "cpu"}
+    for alike in _by_dtype([row for row in rows if row.device.type == "cpu"]):
         moved.update(zip(map(id, alike), _to_gpu(alike, device), strict=True))
     return [moved[id(row)] for row in rows]
 
 
+def stacked(rows: Sequence[torch.Tensor], device: torch.device) -> torch.Tensor:
+    """Return rows of one shape as one tensor on a device; `torch.stack` raises for those of several shapes."""
+    there = to_device(rows, device)
+    whole = side_by_side(there) if device.type == "cuda" else None
+    return torch.stack(there) if whole is None else whole
+
+
+def staged(rows: Sequence[torch.Tensor], device: torch.device) -> list[torch.Tensor]:
+    """Do as `to_device` for rows of `MOST_STAGED` bytes together; of more, move one after the other as they are."""
+    if sum(row.nbytes for row in rows) > MOST_STAGED:
+        return [row.to(device) for row in rows]
+    return to_device(rows, device)
+
+
+def sent(value: Any, device: torch.device) -> Any:
+    """Return a value with all tensors in its dicts, lists and tuples on a device, as by `staged`.
+
+    Args:
+        value: with tensors on the CPU. A list that begins with a number is taken for numbers, and not searched.
+    """
+    found = {id(tensor): tensor for tensor in _tensors_in(value)}
+    return _with(value, dict(zip(found, staged(list(found.values()), device), strict=True)))
+
+
 def _to_gpu(rows: Sequence[torch.Tensor], device: torch.device) -> list[torch.Tensor]:
-    sizes = [row.numel() for row in rows]
+    alike = all(row.shape == rows[0].shape for row in rows)
     pinned = side_by_side(rows) if rows[0].is_pinned() else None
     if pinned is None:
-        pinned = torch.empty(sum(sizes), dtype=rows[0].dtype, pin_memory=True)
-        for row, place in zip(rows, pinned.split(sizes), strict=True):
-            place.view(row.shape).copy_(row)
+        shape = (len(rows), *rows[0].shape) if alike else (sum(row.numel() for row in rows),)
+        pinned = torch.empty(shape, dtype=rows[0].dtype, pin_memory=True)
+        with torch.no_grad():  # into memory that is there
+            if alike:
+                torch.stack(list(rows), out=pinned)
+            else:
+                torch.cat([row.reshape(-1) for row in rows], out=pinned)
     copies, kernels = stream(device, "there"), torch.cuda.current_stream(device)
-    with torch.cuda.stream(copies):
+    with torch.cuda.device(device), torch.cuda.stream(copies):
         there = pinned.to(device, non_blocking=True)
     kernels.wait_stream(copies)
     there.record_stream(kernels)
     _hold(pinned, copies)
-    return [part.view(row.shape) for part, row in zip(there.view(-1).split(sizes), rows, strict=True)]
+    if alike:
+        return list(there.unbind())
+    parts = there.split([row.numel() for row in rows])
+    return [part.view(row.shape) for part, row in zip(parts, rows, strict=True)]
 
 
 def fetched(value: Any) -> Any:
@@ -92,7 +128,7 @@ def fetched(value: Any) -> Any:
 
     A list that begins with a number is taken for numbers, and not searched.
     """
-    found = {id(tensor): tensor for tensor in _on_gpus(value)}
+    found = {id(tensor): tensor for tensor in _tensors_in(value) if _is_on_gpu(tensor)}
     return _with(value, _brought(list(found.values()))) if found else value
 
 
@@ -129,16 +165,20 @@ def _hold(pinned: torch.Tensor, copies: torch.cuda.Stream) -> None:
         _held.append((copies.record_event(), pinned))
 
 
-def _on_gpus(value: Any) -> Iterator[torch.Tensor]:
+def _is_on_gpu(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor is one on a GPU whose values lie in its memory as they are."""
+    return tensor.is_cuda and tensor.layout is torch.strided and not tensor.is_quantized
+
+
+def _tensors_in(value: Any) -> Iterator[torch.Tensor]:
     if isinstance(value, torch.Tensor):
-        if value.is_cuda and value.layout is torch.strided and not value.is_quantized:
-            yield value
+        yield value
     elif isinstance(value, dict):
         for each in value.values():
-            yield from _on_gpus(each)
+            yield from _tensors_in(each)
     elif isinstance(value, (list, tuple)) and value and not isinstance(value[0], (int, float)):
         for each in value:
-            yield from _on_gpus(each)
+            yield from _tensors_in(each)
 
 
 def _with(value: Any, brought: dict[int, torch.Tensor]) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from tsctl.handlers.requests.excerpt import excerpt, message_of
 from tsctl.handlers.runtime.out_of_memory import is_out_of_memory
+from tsctl.handlers.sdk.gpu import wait_for_gpus
 from tsctl.handlers.texts.encodable import class_of
 
 # Codes of which the description of `cudaError_t` (CUDA Runtime API, Data types) says "the process must be terminated
@@ -39,14 +40,8 @@ Touch = Callable[[], BaseException | None]
 
 def touch_gpus() -> BaseException | None:
     """Wait for the GPUs that this process uses, and return the error that this raises; None if there is none."""
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_initialized():
-        return None
     try:
-        torch.cuda.synchronize()
-        for device in range(torch.cuda.device_count()):
-            if torch.cuda.memory_reserved(device):  # waiting for another one would make a context there
-                torch.cuda.synchronize(device)
+        wait_for_gpus()
     except Exception as error:  # noqa: BLE001 - whatever it is, the GPU cannot be used
         return None if code_of(error) in CAPTURING else error
     return None

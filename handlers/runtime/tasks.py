@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tsctl.handlers import wire
-from tsctl.handlers.requests.rows import headers_of, items_of
+from tsctl.handlers.requests.rows import headers_of, in_memory, items_of
 from tsctl.handlers.runtime.failures import bad_request, failed
 from tsctl.handlers.runtime.out_of_memory import is_out_of_memory, make_room
 from tsctl.handlers.runtime.runtime import Runtime, is_exception
@@ -102,7 +102,7 @@ class TaskRuntime(Runtime):
 
         context.send_pieces = send_piece
         began = time.perf_counter()
-        [item] = items_of(await self._entry.handle(data, context), 1)
+        [item] = in_memory(items_of(await self._entry.handle(data, context), 1))
         seconds = time.perf_counter() - began
         self._tally.add("gauge", "HandlerTime", "ms", self._labels, seconds * 1000)
         traceback = self._tell(item) if is_exception(item) else ""

@@ -29,6 +29,16 @@ _REMEDIES = {
 }
 
 
+def wait_for_gpus() -> None:
+    """Wait for all GPUs on which this process has a context; to wait for another one would make a context there."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return
+    for gpu in range(torch.cuda.device_count()):
+        if torch._C._cuda_hasPrimaryContext(gpu):
+            torch.cuda.synchronize(gpu)
+
+
 def remedy_of(reason: str) -> str:
     """Return what to do about a reason why torch cannot use a GPU."""
     return next((remedy for part, remedy in _REMEDIES.items() if part in reason), "see `nvidia-smi`, and the driver")

@@ -4,10 +4,11 @@ Only if `model-config.yaml` sets `handler: {profile: true}`, as in TorchServe.
 """
 
 import functools
-import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from tsctl.handlers.sdk.gpu import wait_for_gpus
 
 P = ParamSpec("P")
 Self = TypeVar("Self")
@@ -25,10 +26,10 @@ def timed(stage: Callable[Concatenate[Self, P], Result]) -> Callable[Concatenate
         context: Any = getattr(self, "context", None)
         if not _profiled(context):
             return stage(self, *args, **kwargs)
-        _wait_for_gpu()
+        wait_for_gpus()  # queued work would otherwise count for a later stage
         began = time.perf_counter()
         result = stage(self, *args, **kwargs)
-        _wait_for_gpu()
+        wait_for_gpus()
         context.metrics.add_time(f"ts_handler_{stage.__name__}", (time.perf_counter() - began) * 1000)
         return result
 
@@ -39,10 +40,3 @@ def _profiled(context: Any) -> bool:
     config = getattr(context, "model_yaml_config", None)
     handler = config.get("handler") if isinstance(config, Mapping) else None
     return isinstance(handler, Mapping) and bool(handler.get("profile"))
-
-
-def _wait_for_gpu() -> None:
-    """Wait for the GPU: queued work would otherwise count for a later stage."""
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_initialized():
-        torch.cuda.synchronize()

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 from tsctl.handlers.requests.excerpt import message_of
@@ -69,13 +70,19 @@ class TypedEntryPoint(EntryPoint):
         kinds = {each.target.kind for each in signature.arguments}
         self._images, self._sounds = "image" in kinds, "audio" in kinds
         self._bounded = self._images or self._sounds
+        tensors = [each.name for each in signature.arguments if each.target.kind == "tensor"]
+        self._tensors = tensors if signature.batches else []
+        self._to_gpu: Callable[[Values], Values] | None = None  # where a batch's tensors go to before the call
         self._pixels = Pixels()
         self._decoders = {each.name: decoder_of(each, self._pixels) for each in signature.arguments}
         self._has_instances = False  # a request has had some, ever: nearly no handler is asked so
         self._loop: Any = None
 
     def initialize(self, context: Context) -> None:
-        """Run `initialize`, `setup` or `load` of the handler's class, whichever there is."""
+        """Run `initialize`, `setup` or `load` of the handler's class, whichever there is.
+
+        Where a worker with a GPU finds one in `device` of the class then, tensors of a batch go there together.
+        """
         if self._images and context.system_properties.get("limit_max_image_pixels", True):
             from PIL import Image
 
@@ -91,6 +98,8 @@ class TypedEntryPoint(EntryPoint):
                 made = method(*_arguments_of(method, context))
                 if inspect.iscoroutine(made):
                     self._event_loop().run(made)
+        if self._tensors and context.system_properties.get("gpu_id") is not None:
+            self._to_gpu = _to_gpu_of(self.instance)
 
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
         """Replace each body in place by its values; return the unreadable ones.
@@ -247,7 +256,9 @@ class TypedEntryPoint(EntryPoint):
         return [items[row] for row in rows]
 
     def _run_batch(self, rows: Sequence[int], values: Mapping[int, Values], context: Context) -> list[Any]:
-        columns = {name: [values[row][name] for row in rows] for name in values[rows[0]]}
+        columns: Values = {name: [values[row][name] for row in rows] for name in values[rows[0]]}
+        if self._to_gpu is not None:
+            columns |= self._to_gpu({name: columns[name] for name in self._tensors if name in columns})
         with _selected(context, rows):
             result = self._call(columns, context)
             if not self._signature.streams:
@@ -370,6 +381,23 @@ def _arguments_of(method: Callable[..., Any], context: Context) -> list[Any]:
         return []
     gpu = context.system_properties["gpu_id"]
     return [("cpu" if gpu is None else f"cuda:{gpu}") if required[0] == "device" else context]
+
+
+def _to_gpu_of(instance: Any) -> Callable[[Values], Values] | None:
+    """Return what moves tensors to the GPU that a handler's `device` names; None where it names none."""
+    named = getattr(instance, "device", None)
+    if named is None:
+        return None
+    import torch
+
+    from tsctl.handlers.requests.gpu_copies import sent
+
+    try:
+        device = torch.device(named) if isinstance(named, str) else named
+    except RuntimeError:
+        return None  # the name of something else, as of a microphone
+    on_gpu = isinstance(device, torch.device) and device.type == "cuda"
+    return partial(sent, device=device) if on_gpu else None
 
 
 def _batch_size(function: Callable[..., Any], instance: Any) -> int:

@@ -8,6 +8,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from tsctl.handlers.requests.rows import in_memory
 from tsctl.handlers.sdk.errors import InvalidResult
 from tsctl.handlers.typed.answers import check_batch
 from tsctl.handlers.typed.signature import Signature
@@ -47,7 +48,7 @@ def send_batch(pieces: Any, rows: int, signature: Signature, send: SendPiece) ->
         InvalidResult: the generator did not yield one piece for each row.
     """
     try:
-        found = check_batch(pieces, rows, signature)
+        found = in_memory(check_batch(pieces, rows, signature))
     except InvalidResult as error:
         raise InvalidResult(str(error).replace(" returned ", " yielded ", 1)) from None
     for row, piece in enumerate(found):

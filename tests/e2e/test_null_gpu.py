@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.on_cards import BATCH, PIXELS, pack_image_classifier, pack_on_card, send_batch, start_on
 from tests.e2e.served import Answer, Served, eventually, running
 from tests.e2e.test_workers import worker_pids
-from tests.kit.null_gpu.cards import Cards, Delta, OnCards, cards_or_skip
+from tests.kit.null_gpu.cards import Cards, Delta, Did, OnCards, cards_or_skip
 from tsctl.handlers.builtin.support.readers import SLOTS
 
 
@@ -53,6 +53,22 @@ def test_each_worker_has_a_card(served: Served, cards: Cards) -> None:
     assert sorted(used) == [(False, True), (True, False)]
 
 
+def test_no_worker_has_a_context_on_a_card_that_is_not_its_own(served: Served, cards: Cards) -> None:
+    served.tsctl(
+        "register",
+        pack_image_classifier(served, "second", config="deviceIds: [1]\nhandler: {profile: true}\n"),
+        "--workers",
+        "1",
+    )
+    send_batch(served, "second")
+
+    second = {pid: cards.of(pid)["contexts"] for pid in worker_pids(served, "second")}
+    each = [cards.of(pid)["contexts"] for pid in worker_pids(served, "on_card")]
+    served.tsctl("unregister", "second")
+    assert [*second.values()] == [0b10]
+    assert sorted(each) == [0b01, 0b10]
+
+
 def test_answers_come_from_the_workers(served: Served, cards: Cards) -> None:
     before = {pid: cards.of(pid).copies_to_card for pid in worker_pids(served, "on_card")}
 
@@ -88,6 +104,12 @@ def test_a_batch_of_images_is_a_pinned_copy_each_way_and_a_replay_for_which_one_
     assert batch.waits == [1]
 
 
+def test_neither_the_thread_that_reads_a_batch_nor_the_one_that_infers_waits_for_the_card(batch: Delta) -> None:
+    reads, infers, answers = Did(waits=0, copies=1, kernels=0), Did(0, 0, 1), Did(1, 0, 0)
+
+    assert sorted(batch.threads) == sorted([reads, infers, answers])
+
+
 def test_the_memory_that_readers_write_to_is_pinned(classifies: OnCards) -> None:
     assert classifies["pinned"] >= (1 + SLOTS) * BATCH * PIXELS
 
@@ -110,7 +132,7 @@ def test_a_batch_that_is_prepared_otherwise_goes_the_same_way(
 
 
 @pytest.mark.parametrize("handler", ["rows_on_card", "typed_on_card"])
-def test_rows_that_a_handler_answers_on_a_card_come_back_in_one_copy(
+def test_the_rows_of_a_users_handler_cross_the_bus_in_one_pinned_copy_each_way(
     handler: str, served: Served, cards: Cards
 ) -> None:
     served.register(handler, "--workers", "1", "--batch-size", "4", "--max-delay", "60000", "--batching", "fixed")
@@ -126,7 +148,9 @@ def test_rows_that_a_handler_answers_on_a_card_come_back_in_one_copy(
 
     served.tsctl("unregister", handler)
     assert answers == [{"row": [number, number]} for number in range(4)]
+    assert (done["to_card_pinned"], done["to_card_pageable"]) == (1, 0)
     assert (done["from_card_pinned"], done["from_card_pageable"], done.waits) == (1, 0, [1])
+    assert done["default_to_card"] == (handler == "rows_on_card"), "a copy of its own is where it put it"
 
 
 def test_a_batch_of_an_object_detector_crosses_the_bus_once_as_bytes_and_comes_back_in_one_wait(
@@ -143,6 +167,7 @@ def test_a_batch_of_an_object_detector_crosses_the_bus_once_as_bytes_and_comes_b
     served.tsctl("unregister", "corners")
     assert (done["to_card_pinned"], done["to_card_pageable"], done["to_card_bytes"]) == (1, 0, BATCH * 3 * 320 * 240)
     assert (done["from_card_pinned"], done["from_card_pageable"], done.waits) == (2, 0, [1]), "one for each dtype"
+    assert done["launches"] == 5, "the bytes become numbers together, by 3 kernels; 2 join the answers"
 
 
 def test_neither_the_daemon_nor_a_template_calls_cuda_and_nobody_forks_after_it(

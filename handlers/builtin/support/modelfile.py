@@ -156,9 +156,16 @@ def _load_library(path: Path, device: torch.device) -> Any:
     refused = _refused(f"`{path.name}` was not compiled by AOTInductor for this machine and this torch: {way}")
     with refused, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        if device.type == "cuda":
-            torch.cuda.set_device(device)  # the library's kernels run on the current one
-        return torch._export.aot_load(str(path), str(device))
+        if device.type != "cuda":
+            return torch._export.aot_load(str(path), str(device))
+        with torch.cuda.device(device):
+            library = torch._export.aot_load(str(path), str(device))
+
+    def run(*inputs: Any, **further: Any) -> Any:
+        with torch.cuda.device(device):  # its kernels run on the current one, of whichever thread
+            return library(*inputs, **further)
+
+    return run
 
 
 def is_compiled_package(path: Path) -> bool:

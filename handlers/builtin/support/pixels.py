@@ -23,7 +23,7 @@ from PIL import Image
 from torch.nn.functional import interpolate
 
 from tsctl.handlers.builtin.torchvision_import import transforms  # registers torchvision's operators, too
-from tsctl.handlers.requests.gpu_copies import side_by_side, to_device
+from tsctl.handlers.requests.gpu_copies import stacked
 from tsctl.handlers.requests.images import as_rgb, decode_image, middle, middle_of
 from tsctl.handlers.requests.preparation import IMAGENET, Preparation
 
@@ -51,17 +51,14 @@ class Staging:
             as_pixels: leave rows that are all uint8 as they are: the model normalises them (`normalise`).
         """
         if all(row.dtype == torch.uint8 for row in rows):
-            batch = self._copied(rows)
+            batch = stacked(rows, self._device)
             return batch if as_pixels else self.normalise(batch)
-        return self._copied([normalised(row, *self._here) if row.dtype == torch.uint8 else row for row in rows])
+        here = [normalised(row, *self._here) if row.dtype == torch.uint8 else row for row in rows]
+        return stacked(here, self._device)
 
     def normalise(self, pixels: torch.Tensor) -> torch.Tensor:
         """Return pixels on the device as the model was trained with: float32."""
         return normalised(pixels, *self._there)
-
-    def _copied(self, rows: Sequence[torch.Tensor]) -> torch.Tensor:
-        batch = side_by_side(to_device(rows, self._device))
-        return torch.stack(list(rows)) if batch is None else batch  # of several shapes, `stack` raises for them
 
 
 _JPEG = b"\xff\xd8\xff"  # how one begins

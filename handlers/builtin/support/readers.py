@@ -71,11 +71,16 @@ class _Reader(NamedTuple):
     file: io.BufferedRWPair
 
 
-def pin(memory: torch.Tensor) -> bool:
-    """Pin memory that is there, once this process uses CUDA; return whether that could be done."""
+def pin(memory: torch.Tensor, gpu: int = 0) -> bool:
+    """Pin memory that is there, once this process uses CUDA; return whether that could be done.
+
+    Args:
+        gpu: one that the process uses; all can copy from the memory.
+    """
     if not torch.cuda.is_initialized():
         return False
-    code = torch.cuda.cudart().cudaHostRegister(memory.data_ptr(), memory.nbytes, 0)
+    with torch.cuda.device(gpu):
+        code = torch.cuda.cudart().cudaHostRegister(memory.data_ptr(), memory.nbytes, 0)
     return int(code) == 0
 
 

@@ -1,4 +1,4 @@
-"""A typed handler whose answers are rows of a tensor on its GPU."""
+"""A typed handler that finds its tensors on its GPU, as its `device` says, and answers with them."""
 
 import torch
 
@@ -10,5 +10,4 @@ class TypedOnCard:
         self.device = device
 
     def predict(self, numbers: list[torch.Tensor]) -> list[dict]:
-        batch = torch.stack(numbers).pin_memory()
-        return [{"row": row} for row in batch.to(self.device, non_blocking=True)]
+        return [{"row": row} for row in numbers]

@@ -329,7 +329,9 @@ def test_processes_that_read_images_inherit_that_pillow_has_no_limit(
 ) -> None:
     inherited: list[int | None] = []
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)
-    monkeypatch.setattr(VisionHandler, "_start_readers", lambda self, rows: inherited.append(Image.MAX_IMAGE_PIXELS))
+    monkeypatch.setattr(
+        VisionHandler, "_start_readers", lambda self, rows, gpu: inherited.append(Image.MAX_IMAGE_PIXELS)
+    )
     monkeypatch.setattr(BaseHandler, "initialize", lambda self, context: None)
     context = context_of(tmp_path)
     context.system_properties |= {"gpu_id": 0, "limit_max_image_pixels": False}

@@ -25,7 +25,7 @@ CLOSE = """
             super().__init__()
             self.scale = torch.nn.Parameter(torch.ones(1))
         def forward(self, images):
-            ones = torch.ones(len(images), 1)
+            ones = torch.ones(len(images), 1, device=images.device)
             return torch.cat([ones, ones * 1.001, -ones], dim=1) * self.scale
 """
 
@@ -39,7 +39,7 @@ class Swapping(nn.Module):
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         output: torch.Tensor = self.model(images)
-        return output - torch.tensor([0.0, 0.002, 0.0]) * output.abs()
+        return output - output.new_tensor([0.0, 0.002, 0.0]) * output.abs()
 
 
 class Regression(ImageClassifier):
@@ -100,7 +100,7 @@ def test_numbers_that_are_none_are_refused_whatever_the_classes(
 ) -> None:
     class Broken(Swapping):
         def forward(self, images: torch.Tensor) -> torch.Tensor:
-            return torch.full((len(images), 3), torch.nan)
+            return torch.full((len(images), 3), torch.nan, device=images.device)
 
     monkeypatch.setattr(bfloat16, "Bfloat16", Broken)
 

@@ -107,23 +107,23 @@ def test_of_any_other_error_of_cuda_the_gpu_says_whether_it_can_still_be_used(er
 def test_all_gpus_in_use_are_waited_for(
     raised: BaseException | None, expected: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waited: list[int | None] = []
+    waited: list[int] = []
 
-    def synchronize(device: int | None = None) -> None:
+    def synchronize(device: int) -> None:
         waited.append(device)
-        if raised is not None and device is not None:
+        if raised is not None:
             raise raised
 
     cuda = torch.cuda
     monkeypatch.setattr(cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(cuda, "device_count", lambda: 3)
-    monkeypatch.setattr(cuda, "memory_reserved", lambda device: device)  # nothing on the first
+    monkeypatch.setattr(torch._C, "_cuda_hasPrimaryContext", bool, raising=False)  # none on the first
     monkeypatch.setattr(cuda, "synchronize", synchronize)
 
     error = gpu_context.touch_gpus()
 
     assert (error if expected is None else str(gpu_context.code_of(error or KeyError()))) == expected
-    assert waited == ([None, 1, 2] if raised is None else [None, 1])
+    assert waited == ([1, 2] if raised is None else [1])
 
 
 def test_an_exception_whose_class_raises_breaks_nothing_nor_does_anything_without_a_gpu_in_use() -> None:

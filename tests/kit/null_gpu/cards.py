@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import pytest
 
@@ -19,6 +19,14 @@ MEMORY = 2 << 30  # bytes of a card: what depends on data has garbage for sizes
 SITE = Path(__file__).parent / "site"
 _PAGE = 4096
 _NUMBER = struct.Struct("q")
+
+
+class Did(NamedTuple):
+    """How often a thread waited, for events as well; started a copy to a card; started a kernel, or a graph."""
+
+    waits: int
+    copies: int
+    kernels: int
 
 
 class OnCards:
@@ -50,10 +58,10 @@ class OnCards:
         return self["to_card_pinned"] + self["to_card_pageable"]
 
     @property
-    def syncs_by_thread(self) -> dict[int, int]:
-        """Thread id → how often it waited, for events as well."""
-        pairs = struct.iter_unpack("qq", self._map[_PAGE + _NUMBER.size * len(self._names) :])
-        return {thread: count for thread, count in pairs if thread}
+    def threads(self) -> dict[int, Did]:
+        """Thread id → what it did."""
+        told = struct.iter_unpack("4q", self._map[_PAGE + _NUMBER.size * len(self._names) :])
+        return {thread: Did(*did) for thread, *did in told if thread}
 
     def break_context(self, error: int = ASSERT) -> None:
         """Let each call fail from now on, as after an error of a kernel, which only another process is free of."""
@@ -140,22 +148,29 @@ class Delta:
     """How much each counter of a process grew within a block.
 
     Attributes:
-        waits: how often each thread waited that did.
+        threads: of each thread that did anything, what.
     """
 
     def __init__(self, process: OnCards) -> None:
         self._process = process
-        self.waits: list[int] = []
+        self.threads: list[Did] = []
         self._grown: dict[str, int] = {}
 
     def __enter__(self) -> Self:
-        self._before, self._threads = self._process.counters, self._process.syncs_by_thread
+        self._before, self._threads = self._process.counters, self._process.threads
         return self
 
     def __exit__(self, *_: object) -> None:
         self._grown = {name: value - self._before[name] for name, value in self._process.counters.items()}
-        now = self._process.syncs_by_thread
-        self.waits = [more for thread in now if (more := now[thread] - self._threads.get(thread, 0))]
+        for thread, now in self._process.threads.items():
+            before = self._threads.get(thread, Did(0, 0, 0))
+            if now != before:
+                self.threads.append(Did(*(more - fewer for more, fewer in zip(now, before, strict=True))))
+
+    @property
+    def waits(self) -> list[int]:
+        """How often each thread waited that did."""
+        return [did.waits for did in self.threads if did.waits]
 
     def __getitem__(self, name: str) -> int:
         return self._grown[name]

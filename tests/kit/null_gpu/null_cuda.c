@@ -6,7 +6,7 @@
  * Variables: NULL_CUDA_FOLDER (required), NULL_CUDA_CARDS that CUDA can use (1), NULL_CUDA_LISTED by NVML (1),
  * NULL_CUDA_MEMORY (bytes of each, 2 GiB), NULL_CUDA_PARTS of the first card (MIG; 0: it is whole).
  * Each process that has called CUDA has a file in the folder, by its pid: PAGE bytes with the names of FIELDS, then
- * their values, then pairs (thread id, how often it waited). The test maps it; it may write `broken`, `fuse` and `limit`.
+ * their values, then four numbers for each thread (threads below). The test maps it; it may write `broken`, `fuse` and `limit`.
  */
 #define _GNU_SOURCE
 #include <cuda_runtime_api.h>
@@ -27,6 +27,7 @@
 #define THREADS 128
 /* Copies by the memory on the machine's side; `default_…` are those on the default stream. In bytes: …_bytes, memory,
  * peak, pinned, limit, and `card_N`, the memory in use on card N, or part N - 4. Threads wait for streams, cards (device) or events.
+ * `contexts` has a bit for each card, or part, on which calls have made a context, as CUDA 13 does for the current one.
  * `fuse` is how many kernels and replays are left until one breaks the context; 0 for none. */
 #define FIELDS(X)                                                                                    \
     X(to_card_pinned) X(to_card_pageable) X(to_card_bytes) X(default_to_card)                        \
@@ -34,10 +35,12 @@
     X(stream_syncs) X(device_syncs) X(event_syncs)                                                   \
     X(launches) X(captures) X(failed_captures) X(captured_launches) X(replays)                       \
     X(allocations) X(memory) X(peak) X(pinned) X(out_of_memory) X(forks) X(broken) X(fuse) X(limit)  \
+    X(contexts)                                                                                      \
     X(card_0) X(card_1) X(card_2) X(card_3) X(card_4) X(card_5) X(card_6) X(card_7)
 #define DECLARE(name) long long name;
 #define NAME(name) #name " "
-typedef struct { FIELDS(DECLARE) long long threads[THREADS][2]; } Counters;
+enum { THREAD, WAITS, COPIES, KERNELS, OF_THREAD }; /* its id; waits, copies to a card, kernels and replays */
+typedef struct { FIELDS(DECLARE) long long threads[THREADS][OF_THREAD]; } Counters;
 static const char names[PAGE] = FIELDS(NAME);
 
 static Counters unmapped, *counters = &unmapped;
@@ -48,6 +51,19 @@ static __thread int current;
 static __thread cudaError_t last;
 
 #define ADD(field, n) __atomic_add_fetch(&counters->field, (n), __ATOMIC_RELAXED)
+
+static void note_thread(int what) { /* of the calling one */
+    long long thread = gettid();
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < THREADS; i++) {
+        long long *each = counters->threads[i];
+        if (each[THREAD] && each[THREAD] != thread) continue;
+        each[THREAD] = thread;
+        each[what]++;
+        break;
+    }
+    pthread_mutex_unlock(&lock);
+}
 
 static void before_fork(void) { ADD(forks, 1); }
 
@@ -119,6 +135,10 @@ static cudaError_t start(void) {
 }
 #define START do { cudaError_t error_ = start(); if (error_) return error_; } while (0)
 
+/* What needs a context on the current card makes one. */
+static long long bit_of(int card) { return 1ll << places[card]; }
+static void enter(void) { __atomic_or_fetch(&counters->contexts, bit_of(current), __ATOMIC_RELAXED); }
+
 /* ---- memory */
 
 enum { DEVICE = 1, PINNED, REGISTERED }; /* kinds; registered memory is pinned, and was there before */
@@ -156,6 +176,7 @@ static cudaError_t take(void **pointer, size_t size, int kind) {
     cudaError_t error = cudaSuccess;
     char *at;
     if (!size) size = 1;
+    enter();
     pthread_mutex_lock(&lock);
     size_t most = counters->limit ? counters->limit : total;
     if (kind == DEVICE && *used(current) + size > most) { ADD(out_of_memory, 1); error = cudaErrorMemoryAllocation; }
@@ -194,6 +215,7 @@ cudaError_t cudaFreeHost(void *p) { START; return give(p); }
 cudaError_t cudaHostUnregister(void *p) { START; return give(p); }
 cudaError_t cudaHostRegister(void *p, size_t n, unsigned f) {
     START;
+    enter();
     pthread_mutex_lock(&lock);
     note(p, n, REGISTERED);
     pthread_mutex_unlock(&lock);
@@ -201,6 +223,7 @@ cudaError_t cudaHostRegister(void *p, size_t n, unsigned f) {
 }
 cudaError_t cudaMemGetInfo(size_t *left, size_t *all) {
     START;
+    enter();
     *all = total;
     *left = total > (size_t)*used(current) ? total - *used(current) : 0;
     return cudaSuccess;
@@ -274,7 +297,9 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t 
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t s) {
     START;
+    enter();
     burn();
+    note_thread(KERNELS);
     ADD(replays, 1);
     return cudaSuccess;
 }
@@ -284,10 +309,12 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode
 
 static cudaError_t copy(void *to, const void *from, size_t n, cudaStream_t s) {
     START;
+    enter();
     int source = kind_of(from), target = kind_of(to);
     if (source != DEVICE && target == DEVICE) {
         if (source == PINNED) ADD(to_card_pinned, 1); else ADD(to_card_pageable, 1);
         ADD(to_card_bytes, n);
+        note_thread(COPIES);
         if (!s) ADD(default_to_card, 1);
     } else if (source == DEVICE && target != DEVICE) {
         if (target == PINNED) ADD(from_card_pinned, 1); else ADD(from_card_pageable, 1);
@@ -325,26 +352,23 @@ cudaError_t cudaGetSymbolAddress(void **p, const void *symbol) {
 
 static cudaError_t waits(long long *kind, int spoils) {
     START;
-    long long thread = gettid();
     if (spoils) return spoil();
-    pthread_mutex_lock(&lock);
-    ++*kind;
-    for (int i = 0; i < THREADS; i++)
-        if (counters->threads[i][0] == thread || !counters->threads[i][0]) {
-            counters->threads[i][0] = thread;
-            counters->threads[i][1]++;
-            break;
-        }
-    pthread_mutex_unlock(&lock);
+    __atomic_add_fetch(kind, 1, __ATOMIC_RELAXED);
+    note_thread(WAITS);
     return cudaSuccess;
 }
 static cudaError_t handle(void **made) {
     static size_t next = 16;
     START;
+    enter();
     *made = (void *)__atomic_add_fetch(&next, 1, __ATOMIC_RELAXED);
     return cudaSuccess;
 }
-cudaError_t cudaDeviceSynchronize(void) { return waits(&counters->device_syncs, capturing); }
+cudaError_t cudaDeviceSynchronize(void) {
+    START;
+    enter();
+    return waits(&counters->device_syncs, capturing);
+}
 cudaError_t cudaStreamSynchronize(cudaStream_t s) { return waits(&counters->stream_syncs, captures(s)); }
 cudaError_t cudaEventSynchronize(cudaEvent_t e) { return waits(&counters->event_syncs, 0); }
 cudaError_t cudaStreamQuery(cudaStream_t s) { START; return captures(s) ? spoil() : cudaSuccess; }
@@ -370,8 +394,9 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b) { STAR
 
 static cudaError_t launch(cudaStream_t s) {
     START;
+    enter();
     if (captures(s)) { in_graph++; ADD(captured_launches, 1); }
-    else { burn(); ADD(launches, 1); }
+    else { burn(); note_thread(KERNELS); ADD(launches, 1); }
     return cudaSuccess;
 }
 int null_launch(void) { return launch(capturing ? captured : NULL); } /* by a library, whose stream is in its handle */
@@ -425,6 +450,7 @@ cudaError_t cudaSetDevice(int card) {
     START;
     if (is_there(card)) return last;
     current = card;
+    enter();
     return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int card) {
@@ -501,7 +527,10 @@ const char *cudaGetErrorName(cudaError_t error) { switch (error) { ERRORS(WORD) 
 static int nothing(void) { return 0; }
 int cuGetErrorString(int error, const char **text) { *text = cudaGetErrorString(error); return 0; }
 int cuGetErrorName(int error, const char **text) { *text = cudaGetErrorName(error); return 0; }
-int cuDevicePrimaryCtxGetState(int card, unsigned *flags, int *active) { *flags = 0, *active = 1; return 0; }
+int cuDevicePrimaryCtxGetState(int card, unsigned *flags, int *active) {
+    *flags = 0, *active = cards > card && counters->contexts & bit_of(card) ? 1 : 0;
+    return 0;
+}
 int cuCtxGetCurrent(void **context) { *context = (void *)8; return 0; }
 int cuInit(unsigned flags) { return start(); }
 int cuDeviceGetCount(int *count) { return cards < 0 ? cudaErrorInitializationError : cudaGetDeviceCount(count); }

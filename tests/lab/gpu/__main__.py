@@ -18,7 +18,7 @@ from tests.compiled import COMPILED, run_compiled
 from tests.lab.benchmarks import machine
 from tests.lab.gpu import bound, page, rounds, tests
 from tests.lab.gpu.bound import Bound
-from tests.lab.gpu.device import CPU, Seen, look, refusal
+from tests.lab.gpu.device import CPU, Seen, look, refusal, stop_on_term
 from tests.lab.gpu.served import doctor
 from tests.places import ROOT
 
@@ -82,4 +82,5 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    stop_on_term()
     sys.exit(main(sys.argv[1:]))

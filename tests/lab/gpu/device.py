@@ -1,6 +1,8 @@
 """Which device is measured, and one sentence where there is none."""
 
 import os
+import signal
+import sys
 from dataclasses import dataclass
 
 CPU = "cpu"
@@ -34,6 +36,11 @@ def look() -> Seen:
     usable, counted = torch.cuda.device_count(), len(used_cards(os.environ, find_cards(ask_cards).cards))
     name = torch.cuda.get_device_name(0) if usable else ""
     return Seen(str(torch.__version__), torch.version.cuda is not None, usable, counted, name)
+
+
+def stop_on_term() -> None:
+    """Let SIGTERM, by which `timeout` ends a program, raise SystemExit: what it has started is stopped then."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
 
 def refusal(device: str, seen: Seen) -> str:

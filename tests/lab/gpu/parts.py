@@ -5,6 +5,7 @@ decode. Prints each line as soon as it is measured.
 """
 
 import argparse
+import copy
 import os
 import statistics
 import sys
@@ -42,7 +43,7 @@ class Parts:
         model = torchvision.models.resnet50().eval()
         folding.fold(model)
         plain = model.to(device, memory_format=torch.channels_last)
-        self._models = {"float32": plain, "bf16": Bfloat16(plain).eval()}
+        self.models = {"float32": plain, "bf16": Bfloat16(copy.deepcopy(plain)).eval()}
 
     def note(self, part: str, name: str, value: Any) -> None:
         print(f"{time.monotonic() - self._began:6.1f} s  {part:10} {name:52} {value}", flush=True)
@@ -53,6 +54,8 @@ class Parts:
         as_bytes = [row.to(torch.uint8) for row in rows]
         self.note("copy", "ms, float32, as `torch.stack(rows).to(device)`", self._ms(
             lambda: torch.stack(rows).to(self._device)))  # fmt: skip
+        self.note("copy", "ms, rows of float32, as typed handlers find them", self._ms(
+            lambda: to_device(rows, self._device)))  # fmt: skip
         self.note("copy", "ms, rows of uint8, as handlers send them", self._ms(
             lambda: to_device(as_bytes, self._device)))  # fmt: skip
 
@@ -80,7 +83,7 @@ class Parts:
 
     def model(self) -> None:
         """The model, eager and as a CUDA graph, at two batch sizes."""
-        for name, model in self._models.items():
+        for name, model in self.models.items():
             for size in (1, 2) if self._quick else (1, BATCH):
                 images = self._images(size)
                 with torch.inference_mode():
@@ -90,7 +93,7 @@ class Parts:
 
     def beside_decoding(self) -> None:
         """A batch while other threads decode, which need the interpreter's lock as well."""
-        model, images, turns = self._models["bf16"], self._images(BATCH), 3 if self._quick else 25
+        model, images, turns = self.models["bf16"], self._images(BATCH), 3 if self._quick else 25
         graph = graphed(model, images) if self._cuda else None
         others = (os.cpu_count() or 1) - 1
         for name, decode in (("Pillow", self._by_pillow), ("torchvision.io", self._by_torchvision)):

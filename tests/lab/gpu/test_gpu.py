@@ -1,14 +1,17 @@
 """What `make gpu` judges: whether the goal is met."""
 
+import signal
 import subprocess
 import sys
 
 import pytest
+import torch
 
 from tests.lab.gpu import page, tests
 from tests.lab.gpu.__main__ import PAGE, main
 from tests.lab.gpu.bound import Bound
 from tests.lab.gpu.load import Load
+from tests.lab.gpu.parts import Parts
 from tests.lab.gpu.rounds import Measured
 from tests.places import ROOT
 
@@ -44,6 +47,34 @@ def test_the_committed_page_says_that_nothing_is_measured_yet_or_names_the_gpu()
 
 def test_what_is_left_out_is_there() -> None:
     assert [file for files in tests.LEFT_OUT.values() for file in files if not (ROOT / file).is_file()] == []
+
+
+def test_a_program_that_is_ended_stops_what_it_has_started() -> None:
+    program = """
+import signal
+from tests.lab.gpu.device import stop_on_term
+stop_on_term()
+try:
+    print("started", flush=True)
+    signal.pause()
+finally:
+    print("stopped", flush=True)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "started\n"
+        running.terminate()
+
+        assert running.stdout.read() == "stopped\n"
+    assert running.returncode == 128 + signal.SIGTERM
+
+
+@pytest.mark.slow
+def test_the_model_in_float32_stays_beside_that_in_bf16() -> None:
+    models = Parts(torch.device("cpu"), quick=True).models
+
+    types = {name: {each.dtype for each in model.parameters()} for name, model in models.items()}
+    assert types == {"float32": {torch.float32}, "bf16": {torch.bfloat16}}
 
 
 # What a machine with a GPU and torch has none of, and `gpu-pack` does not bring either.

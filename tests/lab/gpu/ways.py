@@ -17,7 +17,7 @@ from tests.lab.benchmarks.measuring import processes
 from tests.lab.benchmarks.peers.peer import DidNotStart
 from tests.lab.gpu import load, served
 from tests.lab.gpu.busy import watched
-from tests.lab.gpu.device import CPU
+from tests.lab.gpu.device import CPU, stop_on_term
 
 WARM_UP, SECONDS, ALONE = 3.0, 5.0, 2.0
 LEAST = 0.1  # cores: a process of less is not told
@@ -92,4 +92,5 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    stop_on_term()
     sys.exit(main(sys.argv[1:]))

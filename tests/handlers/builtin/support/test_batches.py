@@ -49,7 +49,7 @@ def test_a_saved_program_of_four_rows_takes_any_number(model_dir: Any, rows: int
     handler.initialize(context_of(model_dir, {"serializedFile": "net.pt2"}))
     data = torch.arange(2.0 * rows).reshape(rows, 2)
 
-    assert torch.equal(handler.inference(data), 2 * data)
+    assert torch.equal(handler.inference(data).cpu(), 2 * data)
 
 
 @pytest.mark.slow

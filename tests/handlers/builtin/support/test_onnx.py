@@ -1,5 +1,6 @@
 """Models in ONNX files."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 import torch
 
 from tests.handlers.samples import context_of
+from tests.kit.null_gpu.cards import cards_or_skip
 from tsctl.handlers.builtin.base import BaseHandler
 from tsctl.handlers.builtin.support.onnx import load_session
 from tsctl.handlers.sdk.batches import FileBatches
@@ -117,3 +119,41 @@ def test_a_batch_that_is_named_in_the_file_has_no_limit(archive: Path) -> None:
     write_fixed(archive / "net.onnx", "rows")
 
     assert load(archive).file_batches == FileBatches()
+
+
+PROGRAM = """
+import json, os, sys
+from pathlib import Path
+import torch
+from tests.handlers.builtin.support.test_onnx import write_fixed
+from tests.handlers.samples import row
+from tests.kit.null_gpu.cards import Delta, OnCards
+from tsctl.handlers.builtin.base import BaseHandler
+from tsctl.handlers.builtin.vision import VisionHandler
+from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.loader import EntryPoint
+
+write_fixed(Path(sys.argv[1], "net.onnx"), "rows")
+context = Context("net", sys.argv[1], {"model": {"serializedFile": "net.onnx"}}, batch_size=2, gpu_id=0)
+
+class Images(VisionHandler):
+    image_processing = None
+
+for kind in (BaseHandler, Images):
+    handler = kind()
+    handler.initialize(context)
+    here = OnCards(Path(os.environ["NULL_CUDA_FOLDER"], str(os.getpid())))
+    runtime = Runtime(EntryPoint(handler, handler.handle), context)
+    with Delta(here) as done:
+        answers = runtime.run([row(b"[1.5, 2.0]", "application/json"), row(b"[3.0, 4.0]", "application/json")])
+    crossed = done["to_card_bytes"] + done["from_card_bytes"]
+    print(json.dumps([[json.loads(each.body) for each in answers], crossed]))
+"""
+
+
+@pytest.mark.heavy
+def test_a_batch_does_not_go_to_a_gpu_and_back_before_the_session_takes_it_there(archive: Path, tmp_path: Path) -> None:
+    done = cards_or_skip(tmp_path).run(PROGRAM, str(archive))
+
+    assert [json.loads(line) for line in done.splitlines()] == [[[[3.0, 4.0], [6.0, 8.0]], 0]] * 2
