@@ -15,14 +15,13 @@ waits for the daemon and the clients instead, these may be served in two halves 
 """
 
 import math
-from collections.abc import Iterator
 from typing import Final
 
 from tsctl.daemon.batching.policies.collector import Facts, Send, Wait, latest
+from tsctl.daemon.batching.policies.split import best_parts, parts_now, taken_now
 from tsctl.daemon.batching.traffic.best_size import BestSize
 from tsctl.daemon.batching.traffic.callers import Survival
 from tsctl.daemon.batching.traffic.halves import Halves
-from tsctl.daemon.batching.traffic.times import MOST, Together
 from tsctl.daemon.batching.traffic.traffic import Traffic
 
 LEAST_GAIN: Final = 0.002  # seconds; timers step by a millisecond, so less cannot be won by waiting
@@ -146,6 +145,11 @@ class Auto:
                 over = parts_now(traffic.together, count, facts.idle, traffic.busy, traffic.gaps.rate)
             if over > 1:
                 return Send(min(waiting, size * over), "split", over=min(over, waiting))
+        elif count > 1 and self._traffic.busy and self._traffic.times.spread and reason != "deadline":
+            traffic = self._traffic
+            taken = taken_now(traffic.together, waiting, size, 1 + traffic.busy, traffic.gaps.rate)
+            if taken < count:
+                return Send(taken, "split")
         return Send(count, reason)
 
     def _plan(self, facts: Facts, now: float) -> None:
@@ -153,6 +157,7 @@ class Auto:
         traffic = self._traffic
         callers, workers = traffic.callers, facts.idle + traffic.busy
         self._parts, self._share = 0, self._best.size
+        self._best.share = self._best.most
         if workers > 1 and self._halves is not None:
             self._halves.forget()
         if workers < 2 or callers.strangers or not traffic.times.known:
@@ -170,6 +175,8 @@ class Auto:
             self._found_for = found_for
         self._clients = clients
         self._parts, self._share = self._found, self._found_share
+        if self._share < self._best.size:
+            self._best.share = self._share
 
     def _burst(self, waiting: int, now: float) -> float:
         """Return the seconds to hold for the next arrival, 0.0 if that does not pay."""
@@ -237,83 +244,3 @@ def _at_most(count: int, clients: int, come: float) -> float:
         term *= come / (1.0 - come) * (clients - number + 1) / number
         total += term
     return min(1.0, total)
-
-
-WORTH_IT = 1.02  # times as fast: for less no further worker is used
-ALIKE = 1.08  # times as fast at best: numbers of workers between which the way back decides, by the likely times
-
-
-def best_parts(together: Together, jobs: int, workers: int, batch_size: int, turnarounds: Survival) -> tuple[int, int]:
-    """Choose over how many workers the clients are split, and how many share a batch.
-
-    k simultaneous batches take the time learned for k busy workers (traffic/times.py): where workers share cores,
-    splitting saves nothing, and where each has its own, splitting saves all but the fixed cost. While clients are
-    between an answer and their next request, smaller batches of the others keep the workers busy: the clients are split
-    into more shares than there are workers. How many more makes little difference, so a few numbers are compared.
-
-    Jobs over `batch_size` wait for the next round.
-
-    Args:
-        jobs: at least 1.
-        workers: present, busy or not; at least 1.
-    """
-    rates: dict[int, float] = {}
-    for parts in _numbers(min(workers, jobs)):
-        even = min(jobs / parts, batch_size)
-        seconds = together.hoped(parts, even)
-        rates[parts] = parts * even / seconds if seconds else 0.0
-    fastest, most = max(rates.values()), 0.0
-    best = next(parts for parts, rate in rates.items() if rate * WORTH_IT >= fastest)
-    share = min(batch_size, -(-jobs // best))
-    back = turnarounds.typical
-    if not back or back > together.expected(1, min(jobs, batch_size)):
-        return best, share  # who takes longer than a batch is on no round with the others
-    for parts in [parts for parts, rate in rates.items() if rate * ALIKE >= fastest]:
-        for shares in sorted({parts, parts + 1, 3 * parts // 2, 2 * parts}):
-            if shares > jobs:
-                break
-            size = min(batch_size, -(-jobs // shares))
-            # An even split is believed to be as fast as it can be until it was tried, which this plan does.
-            seconds = together.hoped(parts, size) if shares == parts else together.expected(parts, size)
-            if not seconds:
-                continue
-            cycle = seconds + back
-            company = min(size * cycle / (2 * jobs), max(0.0, turnarounds.latest(size) - back))
-            rate = min(parts * size / seconds, jobs / (cycle + company))
-            if rate > most * WORTH_IT:
-                best, share, most = parts, size, rate
-    return best, share
-
-
-def _numbers(most: int) -> Iterator[int]:
-    """Yield the numbers of workers that are compared: all that can be told apart, then half as many again each time."""
-    yield from range(1, min(most, MOST) + 1)
-    number = MOST * 3 // 2
-    while number < most:
-        yield number
-        number = number * 3 // 2
-    if most > MOST:
-        yield most
-
-
-def parts_now(together: Together, jobs: int, idle: int, busy: int, rate: float) -> int:
-    """Return into how many batches the jobs that wait now are best split, if later arrivals are unknown.
-
-    Splitting ends the jobs sooner. But if the split takes the last idle worker, jobs that arrive meanwhile wait
-    until its end, for half of the time in the mean.
-
-    Args:
-        jobs: at most a batch.
-        idle, busy: workers.
-        rate: arrivals a second.
-    """
-    whole = together.expected(busy + 1, jobs)
-    best, most = 1, 0.0
-    for parts in range(2, min(idle, jobs) + 1):
-        seconds = together.expected(busy + parts, -(-jobs // parts))
-        gain = jobs * (whole - seconds)
-        if parts == idle:
-            gain -= rate * seconds * seconds / 2
-        if gain > most:
-            best, most = parts, gain
-    return best

@@ -64,13 +64,14 @@ class SizeCost:
         variance: of one batch's cost.
         spans: as `weight`, but batches that ran close to each other count as one.
         seen: seconds in the workers until its latest batch.
+        judged: the size beside which it is hardly cheaper, which is believed until it is forgotten; 0 for none.
     """
 
-    __slots__ = ("cost", "last", "seen", "spans", "variance", "weight")
+    __slots__ = ("cost", "judged", "last", "seen", "spans", "variance", "weight")
 
     def __init__(self) -> None:
         self.cost = self.variance = self.weight = self.spans = self.seen = 0.0
-        self.last = 0
+        self.judged = self.last = 0
 
     def __repr__(self) -> str:
         return f"<{self.cost:.3f} ± {math.sqrt(self.variance):.3f}, {self.weight:.1f} times>"
@@ -96,6 +97,7 @@ class BestSize:
         size: how many requests a batch has at most; once that has risen `most`, until a smaller
             one is known to be as good.
         changes: how often it has changed.
+        share: requests that share a batch, where the clients are split over several workers: no larger size is tried.
     """
 
     def __init__(self, most: int, times: BatchTimes, first: int = 0) -> None:
@@ -104,6 +106,7 @@ class BestSize:
         self._times = times
         self.resting = False
         self.changes = 0
+        self.share = most
         self.forget()
 
     def forget(self) -> None:
@@ -162,6 +165,7 @@ class BestSize:
         self._probe = 0
         if self.resting:
             return self.most
+        waiting = min(waiting, self.share)
         early = self._tried < self._credit
         due = idle < 2 and waiting >= self._usual and self._since >= (AT_FIRST if early else EVERY)
         if due and (early or self._tried < self._credit + SHARE * self._busy):  # seldom
@@ -206,6 +210,8 @@ class BestSize:
             self._tried += seconds * (max(0.0, 1.0 - 1.0 / known.cost) if weight >= FEW else 1.0)
         spans = known.spans * weight / known.weight if weight else 0.0
         known.spans = min(spans + (min(1.0, (self._busy - known.seen) / SPAN) if weight else 1.0), MANY)
+        if weight < FEW:
+            known.judged = 0
         known.weight, known.last, known.seen = min(weight + 1.0, MANY), self._total, self._busy
         part, error = 1.0 / known.weight, cost - known.cost
         if weight >= 1.0:
@@ -314,6 +320,19 @@ class BestSize:
             self._rising = False
             self.changes += 1
 
+    def _is_far(self, each: SizeCost, now: SizeCost) -> bool:
+        """Return whether a size is so dear beside the present one that it is left alone."""
+        weight = self._weight(each)
+        return weight >= ONE and each.cost > (FAR if weight >= FEW else VERY_FAR) * now.cost
+
+    def _is_decided(self, size: int, each: SizeCost, present: int) -> bool:
+        """Return whether more batches of a known size would hardly show that it pays."""
+        now, weight = self._costs[present], self._weight(each)
+        gain, doubt = now.cost - self._better(size, each.cost, present), self._doubt(each, now)
+        if weight >= ENOUGH and gain + doubt / 2 < WORTH_IT * now.cost:
+            each.judged = present
+        return gain < -SURE * doubt or weight >= MANY or each.judged == present
+
     def _wanted(self, waiting: int) -> int:
         """Return a size that is worth a try while so many wait; 0 for none."""
         known = self._known()
@@ -321,26 +340,23 @@ class BestSize:
         if not present:
             return 0
         now = known[present]
-        dearer = [size for size, each in known.items() if size > present and each.cost > DEARER * now.cost]
-        larger = min(dearer, default=math.inf)
-        best, least = 0, math.inf
+        best, least, larger = 0, math.inf, math.inf
         # Where the straight line has no fixed part, it does not fit: smaller batches are cheaper than it says.
         predicted = self._times.spread and len(known) >= VARIED and self._times.per_batch > 0.0
         half = self._costs.get(present // 2)
         hopeless = half is not None and self._weight(half) >= ONE and half.cost > FAR * now.cost
-        for size in (*steps_beside(present, min(self.most, waiting)), *(() if hopeless else (1,))):
+        for size, other in self._costs.items():
+            if size > present and (self._is_far(other, now) or (size in known and other.cost > DEARER * now.cost)):
+                larger = min(larger, size)
+        for size in (*steps_beside(present, self.most), *(() if hopeless else (1,))):
             each = self._costs.get(size)
             weight = 0.0 if each is None else self._weight(each)
-            if size == present or weight >= least or size > larger:
+            if size == present or size > min(waiting, larger) or weight >= least:
                 continue
-            if each is not None and weight >= ONE:
-                if each.cost > (FAR if weight >= FEW else VERY_FAR) * now.cost:
+            if each is None or weight < ONE:
+                if predicted and self._times.of(size) + OVERHEAD > BEYOND * size * now.cost * self._pace:
                     continue
-            elif predicted and self._times.of(size) + OVERHEAD > BEYOND * size * now.cost * self._pace:
+            elif self._is_far(each, now) or (weight >= FEW and self._is_decided(size, each, present)):
                 continue
-            if each is not None and weight >= FEW:
-                gain = now.cost - self._better(size, each.cost, present)
-                if weight >= (MANY if gain > 0.0 else ENOUGH) or gain < -SURE * self._doubt(each, now):
-                    continue
             best, least = size, weight
         return best

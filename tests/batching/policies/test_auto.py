@@ -348,6 +348,29 @@ def test_afterwards_a_batch_of_strangers_is_cut_where_that_is_faster(
     assert bench.decide(idle=2) == decision
 
 
+@pytest.mark.parametrize(
+    ("busy", "facts", "decision"),
+    [
+        pytest.param(1, {}, Send(3, "split"), id="half stay for the only other worker"),
+        pytest.param(3, {}, Send(2, "split"), id="more stay for three others"),
+        pytest.param(3, {"deadline": 100.0}, Send(6, "deadline"), id="those at their deadline do not stay"),
+        pytest.param(0, {}, Send(6, "no_gain"), id="there is no other worker"),
+    ],
+)
+def test_an_only_idle_worker_leaves_strangers_to_those_that_are_idle_next(
+    busy: int, facts: dict[str, Any], decision: Send, bench: AutoUnderTraffic
+) -> None:
+    bench.learn(c=0.004)
+    for _ in range(7):
+        bench.arrive(Caller(), at=bench.now + 0.1)
+    if busy:
+        bench.traffic.sent(Batch(7, [bench.waiting.pop()], "no_gain", bench.now), busy, bench.now)
+    else:
+        bench.waiting.pop()
+
+    assert bench.decide(**facts) == decision
+
+
 def of_several(
     workers_share_cores: bool, *, learn: bool = True, clients: int = 8
 ) -> tuple[AutoUnderTraffic, list[Caller]]:

@@ -204,6 +204,37 @@ def test_a_size_is_tried_only_where_so_many_wait_and_no_other_worker_is_idle() -
         idle.returned(8, 0.1)
 
 
+def test_a_size_that_costs_as_much_as_the_present_one_is_tried_only_until_that_is_likely() -> None:
+    workers = Workers(lambda n: 0.025 * n, 8)
+    workers.run(400)
+    before = workers.sent.total() - workers.sent[1]
+
+    workers.run(4000)
+
+    assert workers.sizes[-1] == 1
+    assert workers.sent.total() - workers.sent[1] - before < 100
+
+
+def test_only_sizes_near_the_present_one_are_tried_not_as_many_as_happen_to_wait() -> None:
+    workers = Workers(lambda n: 0.002 + 0.004 * n + 0.012 * max(0, n - 4), 16)
+    for waiting in (7, 10, 11, 13, 14, 15, 100) * 30:
+        workers.waiting = waiting
+        workers.run(10)
+
+    tried = {size for size, count in workers.sent.items() if size not in (7, 10, 11, 13, 14, 15) or count > 40}
+    assert workers.best.size == 4
+    assert tried <= {1, 2, 3, 4, 6, 8, 12, 16}
+
+
+@pytest.mark.parametrize(("share", "tried"), [(32, True), (6, False)])
+def test_no_size_is_tried_above_the_share_of_clients_who_are_split_over_workers(share: int, tried: bool) -> None:
+    workers = Workers(lambda n: 0.008 + 0.0004 * n, 32, waiting=12)
+    workers.best.share = share
+    workers.run(LONG)
+
+    assert (set(workers.sent) != {12}) is tried
+
+
 def test_another_batch_size_keeps_what_is_known() -> None:
     workers = Workers(lambda n: 0.01 + 0.002 * max(0, n - 8), 32)
     assert workers.run(LONG) == 8

@@ -33,7 +33,12 @@ def test_auto_is_as_fast_as_the_best_size(name: str, workers: int, cores: float,
 
 
 @pytest.mark.heavy
-def test_independent_requests_are_answered_as_soon_as_by_the_best_size() -> None:
-    result = measure(Case(3, 1, 1.0, load=0.9))
+@pytest.mark.parametrize(
+    ("name", "workers", "load"), [("30 n^1.3", 1, 0.9), ("6 + 24 n", 2, 0.5), ("8 + 0.4 n", 4, 0.5)]
+)
+def test_independent_requests_are_answered_as_soon_as_by_the_best_size(name: str, workers: int, load: float) -> None:
+    curve = [each.name for each in CURVES].index(name)
+
+    result = measure(Case(curve, workers, float(workers), load=load))
 
     assert is_near(result) and result.later < 1.1, result
