@@ -159,16 +159,6 @@ def test_places_that_are_freed_while_another_thread_frees_one_are_free_in_the_en
     assert places.take(8 * PAGE) == 0
 
 
-def test_a_full_allocator_refuses_and_goes_on() -> None:
-    allocator = Allocator(2 * PAGE)
-    assert allocator.take(2 * PAGE) == 0
-
-    assert allocator.take(1) is None
-
-    allocator.free(0, 2 * PAGE)
-    assert allocator.take(1) == 0
-
-
 def test_a_place_is_free_when_nobody_refers_to_it() -> None:
     arena = Arena(MIB)
     stored = arena.take(3 * PAGE)
@@ -311,28 +301,6 @@ def test_who_only_arrives_gives_up_what_has_not_come_the_first_first() -> None:
     assert arena.take(4 * PAGE) is None  # the second gave up three, and no one is asked twice
     assert (first.asked, second.asked) == (1, 1)
     assert arena.used == 5 * PAGE
-
-
-def test_who_has_arrived_keeps_its_place() -> None:
-    arena = Arena(4 * PAGE)
-    whole = Announced(arena, 4 * PAGE)
-
-    arena.arrived(whole)
-
-    assert arena.take(PAGE) is None and whole.asked == 0
-
-
-def test_what_was_cut_is_free_once_when_the_rest_is() -> None:
-    arena = Arena(4 * PAGE)
-    stored = arena.take(4 * PAGE)
-    assert stored is not None
-
-    stored.cut(PAGE + 1)
-    assert arena.used == 2 * PAGE
-    del stored
-
-    assert arena.used == 0
-    assert arena.take(4 * PAGE) is not None
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,8 @@ async def test_a_version_is_built_anew_with_its_workers_unless_another_has_its_p
     await replace(bench, other(bench))
     with pytest.raises(Conflict, match="already registered"):
         await bench.registrar.renew(new, "the same archive")
+    await bench.registrar.unregister("m", None)
+    assert bench.unpacked == 0
 
 
 async def test_a_version_is_neither_loaded_nor_unloaded_while_another_is_about_to_replace_it(bench: StubDaemon) -> None:

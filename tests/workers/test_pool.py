@@ -7,12 +7,11 @@ import pytest
 from tests.kit.build import make_spec
 from tests.kit.pool import Heard, StubPool
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.core.states import follow
 from tsctl.daemon.workers.cores import Placement
 from tsctl.daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
 from tsctl.daemon.workers.pool import Pool
 from tsctl.daemon.workers.slot import SlotState
-from tsctl.daemon.workers.state import TRANSITIONS, WorkerEvent, WorkerState
+from tsctl.daemon.workers.state import WorkerState
 from tsctl.daemon.workers.stub import StubEngine, StubWorker
 from tsctl.handlers.wire import Loaded
 
@@ -29,40 +28,6 @@ def test_a_pool_tells_of_each_worker_that_it_starts_and_of_each_that_is_gone() -
 
     assert bench.heard.started == 2
     assert bench.pool.empty and bench.heard.changes > before
-
-
-def test_a_busy_worker_is_ready_and_not_idle() -> None:
-    bench = StubPool(wanted=2)
-
-    bench.give_batch()
-    assert (bench.pool.ready, bench.pool.idle) == (2, 1)
-
-    bench.clock.advance(1.0)
-    assert (bench.pool.ready, bench.pool.idle) == (2, 2)
-    assert repr(bench.pool) == "<Pool 2/2 ready, 2 idle, 0 leaving: UP UP>"
-    assert bench.heard.idle == 3 and len(bench.heard.outcomes) == 1
-
-
-def test_a_worker_that_is_lost_gets_nothing_more() -> None:
-    bench = StubPool(wanted=2)
-    one, other = bench.workers
-
-    bench.pool.lost(one)
-
-    assert (bench.pool.idle, bench.pool.take_idle()) == (1, other)
-
-
-def test_a_worker_that_had_answered_is_replaced_at_once_however_often() -> None:
-    bench = StubPool(wanted=1)
-
-    for count in range(2, 22):
-        bench.give_batch()
-        bench.clock.advance(1.0)
-        bench.workers[-1].die()
-
-        assert len(bench.workers) == count and bench.states == ["STARTING"]
-        bench.clock.advance(0.01)
-    assert bench.clock.now() - 1000.0 < 60.0 and bench.states == ["UP"]
 
 
 def test_a_retry_starts_anew_with_a_clean_record() -> None:
@@ -123,28 +88,6 @@ def test_a_load_that_has_failed_is_told_before_its_process_has_ended() -> None:
     assert (bench.pool.failure, bench.heard.changes) == (BROKEN, before + 1)
 
 
-def test_scaling_does_not_wait_for_the_back_off() -> None:
-    bench = StubPool(wanted=1)
-    bench.workers[0].die()
-
-    bench.pool.scale(1)
-
-    assert bench.states == ["STARTING"] and bench.pool.slots[0].failures == []
-
-
-def test_scaling_down_lets_a_batch_finish() -> None:
-    bench = StubPool(wanted=1)
-    worker = bench.give_batch()
-
-    bench.pool.scale(0)
-    assert (bench.pool.ready, bench.pool.empty, worker.state) == (0, False, WorkerState.DRAINING)
-    bench.clock.advance(1.0)
-
-    assert bench.pool.empty and len(bench.heard.outcomes) == 1
-    assert bench.heard.outcomes[0].reply is not None
-    assert bench.heard.idle == 1, "nobody was told that it came free again"
-
-
 def test_killing_ends_even_those_that_are_leaving() -> None:
     bench = StubPool(wanted=2)
     bench.give_batch()
@@ -153,33 +96,6 @@ def test_killing_ends_even_those_that_are_leaving() -> None:
     bench.pool.kill()
 
     assert bench.pool.empty and {worker.state for worker in bench.workers} == {WorkerState.EXITED}
-
-
-def test_workers_and_their_replacements_share_the_cores_and_are_told_when_that_changes() -> None:
-    bench = StubPool(wanted=1, cores=8)
-    assert bench.workers[0].threads == 8
-
-    bench.pool.scale(4)
-    assert [worker.threads for worker in bench.workers] == [2, 2, 2, 2]
-
-    bench.pool.scale(2)
-    assert [worker.threads for worker in bench.pool.workers if isinstance(worker, StubWorker)] == [4, 4]
-    bench.clock.advance(1.0)
-    bench.workers[0].die()
-    bench.clock.advance(1.0)
-    assert len(bench.workers) == 5 and bench.workers[-1].spec.threads == 4
-
-
-def test_workers_are_spread_over_the_devices_and_a_replacement_takes_the_free_place() -> None:
-    bench = StubPool(wanted=3, devices=(0, 1))
-    placed = [worker.gpu_ids for worker in bench.workers]
-    bench.workers[1].answered = True
-
-    bench.workers[1].die()
-    bench.clock.settle()
-
-    assert placed == [(0,), (1,), (0,)]
-    assert bench.workers[3].gpu_ids == (1,)
 
 
 @pytest.mark.parametrize(
@@ -215,44 +131,6 @@ def test_the_threads_that_the_handler_has_set_count_in_the_room_for_one_more_wor
 
     assert pool.shortage_with(2) is None
     assert "the handler has set 4 threads itself" in (pool.shortage_with(3) or "")
-
-
-def test_a_version_may_have_an_engine_of_its_own() -> None:
-    clock = FakeClock()
-    here, there = StubEngine(clock), StubEngine(clock)
-    pool = Pool(here, make_spec(engine=there), clock, Heard(), cores=2)
-
-    pool.scale(1)
-
-    assert (len(here.workers), len(there.workers)) == (0, 1)
-
-
-class Lingering(StubWorker):
-    """A worker whose process needs a moment to leave, as real ones do."""
-
-    def drain(self, grace: float) -> None:
-        self.state = follow(TRANSITIONS, self.state, WorkerEvent.STOP)
-
-
-class LingeringEngine(StubEngine):
-    def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> StubWorker:
-        self.workers.append(Lingering(self, spec, events, batches, pid=len(self.workers) + 1))
-        return self.workers[-1]
-
-
-def test_a_worker_that_is_leaving_gets_nothing_more() -> None:
-    clock, heard = FakeClock(), Heard()
-    engine = LingeringEngine(clock)
-    pool = Pool(engine, make_spec(), clock, heard, cores=1)
-    pool.scale(1)
-    clock.settle()
-
-    pool.scale(0)
-    assert (pool.idle, pool.empty) == (0, False)
-    assert repr(pool) == "<Pool 0/0 ready, 0 idle, 1 leaving: no slots>"
-
-    engine.workers[0].die()
-    assert pool.empty
 
 
 class ExhaustedEngine(StubEngine):

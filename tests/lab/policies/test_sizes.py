@@ -17,7 +17,7 @@ SOME = [
     ("8 + 0.4 n", 2, 1.0, 8),
     ("8 + 0.4 n", 3, 3.0, 12),
     ("8 + 0.4 n", 4, 4.0, 8),
-    ("6 + 24 n", 4, 4.0, 9),
+    ("6 + 24 n", 3, 3.0, 12),
     ("10, and 2 for each above 8", 1, 1.0, 128),
 ]
 
@@ -30,6 +30,13 @@ def test_auto_is_as_fast_as_the_best_size(name: str, workers: int, cores: float,
     result = measure(Case(curve, workers, cores, clients))
 
     assert is_near(result) and result.later < 1.25, result
+
+
+@pytest.mark.heavy
+def test_clients_that_workers_cannot_share_evenly_are_answered_at_the_rate_of_the_best_size() -> None:
+    result = measure(Case(1, 4, 4.0, 9))  # 6 + 24 n
+
+    assert is_near(result), result
 
 
 @pytest.mark.heavy

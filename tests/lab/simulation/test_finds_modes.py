@@ -1,7 +1,5 @@
 """The simulation finds errors of rows that run on their own, and of sequences; planted as in test_finds.py."""
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,13 +8,12 @@ from tests.lab.harness.planted import Around, Plant, nothing, row, rows
 from tests.lab.simulation.run import prepare, run
 from tsctl.daemon.api.management.status import is_compiled
 from tsctl.daemon.batching.dispatcher import Dispatcher
-from tsctl.daemon.core.job import Batch, Job, JobPhase, Outcome, Reply
+from tsctl.daemon.core.job import Batch, Job, Reply
 from tsctl.daemon.extensions.sequences import dispatcher as sequence_dispatcher
 from tsctl.daemon.extensions.sequences.dispatcher import SequenceDispatcher
-from tsctl.daemon.extensions.sequences.marks import SequenceMark
 from tsctl.daemon.extensions.sequences.table import OpenSequence, Sequences
 from tsctl.daemon.models.request_path import PoolFollower
-from tsctl.daemon.workers.engine import Worker, WorkerSpec
+from tsctl.daemon.workers.engine import Worker
 from tsctl.daemon.workers.frames import RowFlow
 from tsctl.daemon.workers.inflight import InFlight
 from tsctl.daemon.workers.processes.process import WorkerProcess
@@ -116,18 +113,6 @@ def last_taken_first(once: Any, sequences: Sequences[Any], sequence: OpenSequenc
     return once(sequences, sequence)
 
 
-def run_again(
-    dispatcher: SequenceDispatcher, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], s: float
-) -> None:
-    for outcome in outcomes:
-        dispatcher.sequences.done(outcome.job, 0.0)
-    Dispatcher.ended(dispatcher, worker, batch, outcomes, s)
-    for outcome in outcomes:
-        if isinstance(outcome.job.mark, SequenceMark) and outcome.job.phase is JobPhase.QUEUED:
-            dispatcher.sequences._open.pop(outcome.job.mark.id, None)  # at another worker
-            dispatcher.sequences.add_request(outcome.job, outcome.job.mark.id, 0.0)
-
-
 def swaps_rows_on_their_way(patch: pytest.MonkeyPatch) -> None:
     held: dict[RowWorker, bytearray] = {}
 
@@ -149,9 +134,6 @@ ERRORS = [
     row("cancels twice", "a row is cancelled once", RowWorker, cancel=Around(cancelled_twice)),
     row("counts no cancelled rows", "a worker has no more rows than places", RowsInFlight,
         __len__=lambda rows: sum(state is RowState.RUNNING for state in rows._states.values())),
-    row("forgets places", "the pool knows who is idle", RowPool, _offer=nothing),
-    row("keeps the places of another batch size", "a worker has no more rows than places", WorkerSpec,
-        limited=lambda spec, size, timeout: replace(spec, batch_size=size, response_timeout=timeout)),
     row("mixes up rows", "a piece goes to whoever asked", RowWorker, _received=Around(mixed_up)),
     row("loses pieces", "an answer comes after all of its pieces", RowWorker,
         _streamed=Around(lambda once, worker, chunk: chunk.batch % 7 and once(worker, chunk))),
@@ -179,7 +161,6 @@ ERRORS = [
         drain=Around(left_with_rows)),
     row("refuses pieces of who reads", "only who does not read is told that the rest is dropped", RowFlow,
         passed=lambda flow, cost: flow.refuse()),
-    row("cuts who reads", "only who does not read is cut", RowFlow, drained=nothing),
     row("does not hear of a killed rank", "who ends of itself makes suspects", WorkerProcess, member_lost=nothing),
     row("runs two of a sequence", "a batch has one request of a sequence", Sequences, __init__=Around(
         lambda once, sequences, name, headers, overlapping=False: once(sequences, name, headers, overlapping=True))),
@@ -195,18 +176,11 @@ ERRORS = [
         _take=Around(last_taken_first)),
     row("keeps sequences of a worker that has gone", "a worker's end ends its sequences", SequenceDispatcher,
         worker_gone=nothing),
-    row("runs a request of a sequence again", "a request is tried twice at most", SequenceDispatcher, ended=run_again),
     row("takes any request", "a request is refused where its sequence cannot take it", Sequences, check=nothing),
-    row("never forgets a sequence", "a request is refused where its sequence cannot take it", Sequences,
-        _close=nothing),
     row("never forgets a sequence of workers", "no sequence is left to workers that have gone", Sequences,
         _close=nothing),
     row("tells no new id", "a client is told the id of a new sequence", sequence_dispatcher,
         _with_new_id=lambda reply, mark, names: reply),
-    row("does not see the end of a sequence", "a request is refused where its sequence cannot take it", Sequences,
-        end=nothing),
-    row("holds sequences back", "no request waits beside a free place", Sequences,
-        plan=Around(lambda once, sequences, rooms: once(sequences, dict(list(rooms.items())[:1])))),
     *rows(
         (streams_what_nobody_waits_for, "no piece comes after the end"),
         (swaps_pieces, "pieces come to whoever asked, in their order"),
