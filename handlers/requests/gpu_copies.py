@@ -21,7 +21,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-MOST_STAGED = 256 * 2**20  # bytes that cross the bus together: torch keeps as much pinned memory for the next batch
+MOST_STAGED = (
+    256 * 2**20
+)  # bytes that cross the bus together: torch keeps such pinned memory, two blocks of each power of two
 
 
 class Coming(NamedTuple):
@@ -91,32 +93,37 @@ def staged(rows: Sequence[torch.Tensor], device: torch.device) -> list[torch.Ten
 
 
 def sent(value: Any, device: torch.device) -> Any:
-    """Return a value with all tensors in its dicts, lists and tuples on a device, as by `staged`.
+    """Return a value with all tensors in its dicts, lists and tuples on a device; as it is, if they are large together.
+
+    Above `MOST_STAGED` bytes the caller decides: it may refuse some of them, or move them one after the other.
 
     Args:
         value: with tensors on the CPU. A list that begins with a number is taken for numbers, and not searched.
     """
     found = {id(tensor): tensor for tensor in _tensors_in(value)}
-    return _with(value, dict(zip(found, staged(list(found.values()), device), strict=True)))
+    if sum(tensor.nbytes for tensor in found.values()) > MOST_STAGED:
+        return value
+    return _with(value, dict(zip(found, to_device(list(found.values()), device), strict=True)))
 
 
 def _to_gpu(rows: Sequence[torch.Tensor], device: torch.device) -> list[torch.Tensor]:
     alike = all(row.shape == rows[0].shape for row in rows)
-    pinned = side_by_side(rows) if rows[0].is_pinned() else None
-    if pinned is None:
-        shape = (len(rows), *rows[0].shape) if alike else (sum(row.numel() for row in rows),)
-        pinned = torch.empty(shape, dtype=rows[0].dtype, pin_memory=True)
-        with torch.no_grad():  # into memory that is there
-            if alike:
-                torch.stack(list(rows), out=pinned)
-            else:
-                torch.cat([row.reshape(-1) for row in rows], out=pinned)
-    copies, kernels = stream(device, "there"), torch.cuda.current_stream(device)
-    with torch.cuda.device(device), torch.cuda.stream(copies):
-        there = pinned.to(device, non_blocking=True)
-    kernels.wait_stream(copies)
-    there.record_stream(kernels)
-    _hold(pinned, copies)
+    with torch.cuda.device(device):  # memory is pinned in a context, too
+        pinned = side_by_side(rows) if rows[0].is_pinned() else None
+        if pinned is None:
+            shape = (len(rows), *rows[0].shape) if alike else (sum(row.numel() for row in rows),)
+            pinned = torch.empty(shape, dtype=rows[0].dtype, pin_memory=True)
+            with torch.no_grad():  # into memory that is there
+                if alike:
+                    torch.stack(list(rows), out=pinned)
+                else:
+                    torch.cat([row.reshape(-1) for row in rows], out=pinned)
+        copies, kernels = stream(device, "there"), torch.cuda.current_stream(device)
+        with torch.cuda.stream(copies):
+            there = pinned.to(device, non_blocking=True)
+        kernels.wait_stream(copies)
+        there.record_stream(kernels)
+        _hold(pinned, copies)
     if alike:
         return list(there.unbind())
     parts = there.split([row.numel() for row in rows])

@@ -34,8 +34,10 @@ def wait_for_gpus() -> None:
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         return
+    # torch's own answer is private. Without it: where torch has ever held memory, there is a context.
+    has_context = getattr(torch._C, "_cuda_hasPrimaryContext", torch.cuda.max_memory_reserved)
     for gpu in range(torch.cuda.device_count()):
-        if torch._C._cuda_hasPrimaryContext(gpu):
+        if has_context(gpu):
             torch.cuda.synchronize(gpu)
 
 

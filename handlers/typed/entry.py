@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import Any
 
@@ -81,7 +81,8 @@ class TypedEntryPoint(EntryPoint):
     def initialize(self, context: Context) -> None:
         """Run `initialize`, `setup` or `load` of the handler's class, whichever there is.
 
-        Where a worker with a GPU finds one in `device` of the class then, tensors of a batch go there together.
+        Where a worker with a GPU finds one in `device` of the class then, tensors of a batch go there together, unless
+        they are large.
         """
         if self._images and context.system_properties.get("limit_max_image_pixels", True):
             from PIL import Image
@@ -385,19 +386,16 @@ def _arguments_of(method: Callable[..., Any], context: Context) -> list[Any]:
 
 def _to_gpu_of(instance: Any) -> Callable[[Values], Values] | None:
     """Return what moves tensors to the GPU that a handler's `device` names; None where it names none."""
-    named = getattr(instance, "device", None)
-    if named is None:
-        return None
     import torch
 
     from tsctl.handlers.requests.gpu_copies import sent
 
-    try:
+    with suppress(Exception):  # a property of the user's raises, or names something else, as a microphone
+        named = getattr(instance, "device", None)
         device = torch.device(named) if isinstance(named, str) else named
-    except RuntimeError:
-        return None  # the name of something else, as of a microphone
-    on_gpu = isinstance(device, torch.device) and device.type == "cuda"
-    return partial(sent, device=device) if on_gpu else None
+        if isinstance(device, torch.device) and device.type == "cuda":
+            return partial(sent, device=device)
+    return None
 
 
 def _batch_size(function: Callable[..., Any], instance: Any) -> int:

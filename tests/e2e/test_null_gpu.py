@@ -61,11 +61,16 @@ def test_no_worker_has_a_context_on_a_card_that_is_not_its_own(served: Served, c
         "1",
     )
     send_batch(served, "second")
+    (settings := served.folder / "stores.yaml").write_text("deviceIds: [1]\n")
+    served.register("typed_on_card", "--workers", "1", name="stores", config_file=settings)
+    answer = served.ask("/predictions/stores", b"[1, 2]", content_type="application/json")
 
-    second = {pid: cards.of(pid)["contexts"] for pid in worker_pids(served, "second")}
+    second, stores = ([cards.of(pid)["contexts"] for pid in worker_pids(served, name)] for name in ("second", "stores"))
     each = [cards.of(pid)["contexts"] for pid in worker_pids(served, "on_card")]
     served.tsctl("unregister", "second")
-    assert [*second.values()] == [0b10]
+    served.tsctl("unregister", "stores")
+    assert second == [0b10]
+    assert (answer.json, stores) == ({"row": [1, 2]}, [0b10]), "its rows are the first that go there"
     assert sorted(each) == [0b01, 0b10]
 
 

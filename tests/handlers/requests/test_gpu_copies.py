@@ -66,7 +66,7 @@ from typing import NamedTuple
 import torch
 from tests.kit.null_gpu.cards import Delta, OnCards
 from tsctl.handlers.requests import gpu_copies
-from tsctl.handlers.requests.gpu_copies import fetched, sent, side_by_side, stacked, to_device
+from tsctl.handlers.requests.gpu_copies import fetched, sent, side_by_side, stacked, staged, to_device
 
 class Box(NamedTuple):
     corners: torch.Tensor
@@ -103,8 +103,9 @@ found["sent"] = [[each.is_cuda, torch.equal(each.cpu(), batch[place])]
     for place, each in enumerate((whole["rows"][0], whole["rows"][2], whole["several"][0][0]))]
 found["sent"] += [whole["rows"][1], whole["several"][1]]
 gpu_copies.MOST_STAGED = batch.nbytes - 1
-[much] = counted("more than is staged", lambda: sent([batch], device))
+[much] = counted("more than is staged", lambda: staged([batch], device))
 found["much"] = torch.equal(much.cpu(), batch)
+found["stays"] = counted("more than is sent", lambda: sent({"rows": [batch]}, device))["rows"][0] is batch
 rows = counted("rows of several shapes there", lambda: to_device([batch[0], batch[:2], batch[0].long()], device))
 found["equal"] = [there.is_cuda, torch.equal(there.cpu(), batch)]
 found["shapes"] = [[*row.shape, row.is_cuda, row.cpu().flatten().tolist()] for row in rows]
@@ -158,6 +159,12 @@ def test_tensors_within_a_value_go_to_a_gpu_and_what_is_none_stays(seen: dict[st
 def test_a_batch_that_would_pin_much_memory_is_not_staged(seen: dict[str, Any]) -> None:
     assert seen["more than is staged"]["to_card_pageable"] == 1
     assert seen["much"]
+
+
+@pytest.mark.heavy
+def test_a_value_with_so_much_is_left_to_its_user(seen: dict[str, Any]) -> None:
+    assert seen["more than is sent"] == {}
+    assert seen["stays"]
 
 
 @pytest.mark.heavy

@@ -15,6 +15,7 @@ import torch
 from tests.handlers.device import DEVICE
 from tests.handlers.samples import row, write
 from tests.handlers.test_worker import load_of
+from tests.kit.null_gpu.cards import cards_or_skip
 from tests.places import ROOT
 from tsctl.handlers import wire
 from tsctl.handlers.frame_reader import FrameReader
@@ -126,6 +127,20 @@ def test_all_gpus_in_use_are_waited_for(
     assert waited == ([1, 2] if raised is None else [1])
 
 
+def test_with_a_torch_that_does_not_tell_its_contexts_gpus_are_those_where_it_has_held_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waited: list[int] = []
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    monkeypatch.delattr(torch._C, "_cuda_hasPrimaryContext", raising=False)
+    monkeypatch.setattr(torch.cuda, "max_memory_reserved", lambda gpu: gpu << 20)
+    monkeypatch.setattr(torch.cuda, "synchronize", waited.append)
+
+    assert gpu_context.touch_gpus() is None
+    assert waited == [1, 2]
+
+
 def test_an_exception_whose_class_raises_breaks_nothing_nor_does_anything_without_a_gpu_in_use() -> None:
     if not torch.cuda.is_initialized():
         assert gpu_context.touch_gpus() is None
@@ -138,8 +153,8 @@ def test_an_exception_whose_class_raises_breaks_nothing_nor_does_anything_withou
     assert breakage(Bad("CUDA error"), untouched) == ""
 
 
-# An index out of range breaks the context of the process, so it is one of its own.
-REAL = """
+# In a process of its own: an index out of range breaks its context. Null cards have no assertions, but the rest.
+FULL = """
 import torch
 from tsctl.handlers.runtime.gpu_context import breakage
 from tsctl.handlers.runtime.out_of_memory import is_out_of_memory, make_room
@@ -150,16 +165,29 @@ def error_of(call):
     except Exception as error:
         return error
 
-full = error_of(lambda: torch.empty(400 << 30, dtype=torch.uint8, device="cuda:0"))
+def take(percent):
+    total = torch.cuda.get_device_properties(0).total_memory
+    return torch.empty(total // 100 * percent, dtype=torch.uint8, device="cuda:0")
+
+held = take(60)
+full = error_of(lambda: take(60))
 assert is_out_of_memory(full) and not breakage(full), full
 make_room()
+assert take(20).is_cuda and held.is_cuda
 other = error_of(lambda: torch.ones(1, device="cuda:99"))
-assert not breakage(other), other
+assert other and not breakage(other), other
+"""
+REAL = f"""{FULL}
 table = torch.nn.Embedding(10, 4).to("cuda:0")
 broken = error_of(lambda: table(torch.tensor([99], device="cuda:0")).sum().item())
 assert breakage(broken), broken
 assert breakage(RuntimeError(str(broken))), "without the error's code, too"
 """
+
+
+@pytest.mark.heavy
+def test_a_card_that_is_full_or_not_there_breaks_nothing_and_has_room_again(tmp_path: Path) -> None:
+    cards_or_skip(tmp_path).run(FULL)
 
 
 @pytest.mark.skipif(DEVICE.type == "cpu", reason="needs a GPU: `make gpu`")

@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 from tests.handlers.samples import row
 from tests.kit.null_gpu.cards import Delta, OnCards
+from tsctl.handlers.requests import gpu_copies
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.typed.entry import typed_entry
@@ -78,6 +79,10 @@ ask("a device of torch", Named(torch.device("cuda", 0)), "[1.5]")
 for stays in (None, "cpu", torch.device("cpu"), "microphone", 3):
     ask(f"on {stays!r}", Named(stays), "[1.5]", "[2.5]")
 ask("a worker without a GPU", Named("cuda:0"), "[1.5]", gpu=None)
+gpu_copies.MOST_STAGED = 16  # bytes: two rows of two numbers
+ask("as much as is staged", Back(), "[1.5, 2]", "[3.5, 4]")
+ask("more than is staged", Back(), "[1.5, 2]", "[3.5, 4]", "[5.5]")
+ask("one large row", Back(), "[1.5, 2, 3, 4, 5]")
 print(json.dumps(found))
 """
 ONCE = {"to_card_pinned": 1, "from_card_pinned": 1, "event_syncs": 1}
@@ -129,3 +134,15 @@ def test_a_handler_that_names_no_gpu_has_its_tensors_in_main_memory(name: str, s
 def test_so_has_one_in_a_worker_without_a_gpu(seen: dict[str, Any]) -> None:
     assert seen["a worker without a GPU"]["did"] == {}
     assert seen["a worker without a GPU"]["answers"] == [["cpu", [1.5]]]
+
+
+def test_a_batch_that_is_large_stays_in_main_memory_where_the_handler_may_refuse_rows_or_move_one_by_one(
+    seen: dict[str, Any],
+) -> None:
+    assert (seen["as much as is staged"]["did"], seen["as much as is staged"]["answers"]) == (
+        ONCE, there([1.5, 2.0], [3.5, 4.0])
+    )  # fmt: skip
+    assert (seen["more than is staged"]["did"], seen["more than is staged"]["answers"]) == (
+        {}, [["cpu", [1.5, 2.0]], ["cpu", [3.5, 4.0]], ["cpu", [5.5]]]
+    )  # fmt: skip
+    assert (seen["one large row"]["did"], seen["one large row"]["answers"]) == ({}, [["cpu", [1.5, 2, 3, 4, 5]]])
