@@ -347,8 +347,10 @@ class BestSize:
         predicted = self._times.spread and len(known) >= VARIED and self._times.per_batch > 0.0
         half = self._costs.get(present // 2)
         hopeless = half is not None and self._weight(half) >= ONE and half.cost > FAR * now.cost
-        for size, other in known.items():
-            if present < size < larger and other.cost > DEARER * now.cost:
+        for size, other in self._costs.items():
+            if present < size < larger and (
+                self._is_far(other, now) or (size in known and other.cost > DEARER * now.cost)
+            ):
                 larger = size
         largest = self.most if waiting >= self.most else 1 << (waiting.bit_length() - 1)
         for size in (*steps_beside(present, largest), *(() if hopeless else (1,))):

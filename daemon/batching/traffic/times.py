@@ -155,7 +155,8 @@ NOTABLE: Final = 0.02  # … unless it changes the average by this share …
 REVIEWED: Final = 64  # … and at every so many batches, since much may have been forgotten
 MOST: Final = 16  # busy workers that are told apart
 NEAR: Final = 0.4  # of a whole number: a batch counts for that number if the mean of busy workers is so near
-KIND_FORGETTING: Final = 0.998  # of the weight of one kind of batch, at each batch of another kind
+KIND_FORGETTING: Final = 0.998  # of the weight of one kind of batch, at each batch of another kind …
+SPAN: Final = 0.02  # … or in so many seconds of shorter ones: tiny batches would forget it many times a second
 FORGOTTEN: Final = 0.3  # batches: a kind with less weight is unknown
 ENOUGH: Final = 30.0  # batches: more are not counted …
 LEAST_WEIGHT: Final = 0.1  # … and the latest counts at least so much
@@ -169,7 +170,7 @@ class BatchKind:
 
     Attributes:
         seconds: their mean duration.
-        count: the weight of that average in batches, as of the batch number `last` of all kinds.
+        count: the weight of that average in batches, as of the age `last`.
         misses: how often this kind was planned, and did not come about.
     """
 
@@ -181,7 +182,7 @@ class BatchKind:
         self.seconds = 0.0
         self.count = 0.0
         self.misses = 0.0
-        self.last = 0
+        self.last = 0.0
 
     def __repr__(self) -> str:
         return f"<{self.size} of {self.busy}: {self.seconds * 1000:.3g} ms, {self.count:.1f} times>"
@@ -215,6 +216,7 @@ class Together:
 
     def __init__(self, times: BatchTimes) -> None:
         self.total = 0
+        self._age = 0.0  # batches; tiny ones count as parts of one
         self.changes = 0
         self.deviation = 0.0
         self._times = times
@@ -233,6 +235,7 @@ class Together:
         if not -NEAR <= busy - number <= NEAR:
             return
         self.total += 1
+        self._age += min(1.0, seconds / (number * SPAN))
         seconds = self._for_number(busy, number, size, seconds)
         kind = self._kind(number, size)
         if kind.count:
@@ -315,14 +318,14 @@ class Together:
         kind = self._kinds.get(key)
         if kind is None:
             kind = self._kinds[key] = BatchKind(*key)
-        kind.count, kind.misses, kind.last = self._count(kind), self._misses(kind), self.total
+        kind.count, kind.misses, kind.last = self._count(kind), self._misses(kind), self._age
         return kind
 
     def _count(self, kind: BatchKind) -> float:
-        return kind.count * float(KIND_FORGETTING ** (self.total - kind.last))
+        return kind.count * float(KIND_FORGETTING ** (self._age - kind.last))
 
     def _misses(self, kind: BatchKind) -> float:
-        return kind.misses * float(KIND_FORGETTING ** (self.total - kind.last))
+        return kind.misses * float(KIND_FORGETTING ** (self._age - kind.last))
 
     def _known(self, kind: BatchKind) -> bool:
         return self._count(kind) >= FORGOTTEN
