@@ -94,9 +94,9 @@ def connect(registrar: Registrar, services: Sequence[Service]) -> None:
     factory, ledger = registrar.factory, registrar.ledger
     factory.dispatchers, factory.specified = with_needs("dispatcher"), with_needs("specify")
     factory.attached, factory.logs.copies = with_needs("attach"), members(services, "output_copy")
-    registrar.replacing.told = members(services, "replacing")
+    registrar.replacing.replacing_listeners = members(services, "replacing")
     registrar.registry.forgetting = members(services, "forget")
-    ledger.told = members(services, "registrations_changed")
+    ledger.change_listeners = members(services, "registrations_changed")
     ledger.parts.services = {each.__self__.extension.name: each.__self__ for each in members(services, "keep")}
 
 
