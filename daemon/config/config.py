@@ -84,9 +84,11 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
     token = values["token_file"] is not None or bool(environment.get("TSCTL_TOKEN"))
     notes, values["worker_variables"] = file.notes, {}
     for extension in EXTENSIONS:
-        before = dict(values)
-        notes += (*extension.configure(values, file.keys_of(extension), environment),)
-        origins |= {name: "file" for name in origins if values[name] is not before[name]}
+        keys, before = file.keys_of(extension), dict(values)
+        notes += (*extension.configure(values, keys, environment),)
+        if keys:  # which have set those of its settings that are other than before
+            own = (row.name for row in extension.settings)
+            origins |= {name: "file" for name in own if values[name] != before[name]}
     unread = directory / "config.properties" if directory is not None and values["ts_config"] is None else None
     if unread is not None and unread.is_file():
         # torchserve reads this file. Anyone who can write to the directory where `tsctl` is started could choose
