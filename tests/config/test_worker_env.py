@@ -55,18 +55,18 @@ def test_what_an_extension_completes_without_keys_in_the_file_is_still_the_defau
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Completing(Extension):
-        settings = tuple(row for row in SETTINGS if row.name == "service_envelope")
+        settings = tuple(row for row in SETTINGS if row.name == "envelope")
 
         def configure(
             self, values: dict[str, Any], keys: Mapping[str, str], environment: Mapping[str, str]
         ) -> Sequence[str]:
-            values["service_envelope"] = "body"
+            values["envelope"] = "body"
             return ()
 
     monkeypatch.setattr(config, "EXTENSIONS", (Completing(),))
     made = make_config(tmp_path)
 
-    assert (made.service_envelope, made.origins["service_envelope"]) == ("body", "default")
+    assert (made.envelope, made.origins["envelope"]) == ("body", "default")
     assert model_environment({"TS_SERVICE_ENVELOPE": "json"}, made)["TS_SERVICE_ENVELOPE"] == "json"
 
 
