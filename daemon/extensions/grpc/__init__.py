@@ -62,10 +62,10 @@ class GrpcExtension(Extension):
     ) -> Sequence[str]:
         if not keys:
             return ()
+        from tsctl.daemon.config.config import has_management_token
         from tsctl.daemon.extensions.grpc.torchserve_keys import read_keys
 
-        token = values["token_file"] is not None or bool(environment.get("TSCTL_TOKEN"))
-        named, notes = read_keys(keys, values, token=token)
+        named, notes = read_keys(keys, values, token=has_management_token(values, environment))
         values |= named
         return notes
 
