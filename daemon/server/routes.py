@@ -106,7 +106,7 @@ def tables_of(kernel: Kernel, services: Sequence[Service], upgrade: Upgrade, url
         metrics = metrics_routes(
             registry, observation.metrics, HostMonitor(), kernel.gpus, selection_of(config), fields.families
         )
-    described = partial(fields.of, VersionView.DESCRIPTION)
+    described, members = partial(fields.of, VersionView.DESCRIPTION), partial(fields.of, VersionView.MEMBERS)
     managing = join(*(each.routes(Audience.MANAGERS) for each in services))
     control = join(
         live_routes(registry, started, partial(fields.of, VersionView.LIVE), fields.own),
@@ -120,6 +120,7 @@ def tables_of(kernel: Kernel, services: Sequence[Service], upgrade: Upgrade, url
             own,
             local_paths=True,
             further=described,
+            members=members,
             served=partial(fields.of, VersionView.WORKER),
             operations=fields.operations,
         ),
@@ -134,6 +135,7 @@ def tables_of(kernel: Kernel, services: Sequence[Service], upgrade: Upgrade, url
             None,
             local_paths=False,
             further=described,
+            members=members,
             operations=fields.operations,
             registers=may_register(config, kernel.tokens),
         ),

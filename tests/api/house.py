@@ -106,7 +106,8 @@ class House:
             *(each.routes(Audience.MANAGERS) for each in self.services),
             management_routes(
                 self.registry, self.registrar, told, local_paths=local_paths,
-                further=partial(fields.of, VersionView.DESCRIPTION), served=partial(fields.of, VersionView.WORKER),
+                further=partial(fields.of, VersionView.DESCRIPTION),
+                members=partial(fields.of, VersionView.MEMBERS), served=partial(fields.of, VersionView.WORKER),
                 operations=fields.operations,
             ),
         )  # fmt: skip

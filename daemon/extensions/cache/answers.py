@@ -316,8 +316,7 @@ class CacheService(Service):
         model.watchers += (AnswerCache(model, seconds, most, partial(self._note_full, model)),)
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
-        cache = cache_of(model)
-        if cache is None or view is not VersionView.DESCRIPTION:
+        if view is not VersionView.DESCRIPTION or (cache := cache_of(model)) is None:
             return {}
         return {
             "cache": {

@@ -153,8 +153,7 @@ class FittingService(Service):
         Fitting(model)
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
-        fitting = fitting_of(model)
-        if fitting is None or view is not VersionView.DESCRIPTION:
+        if view is not VersionView.DESCRIPTION or (fitting := fitting_of(model)) is None:
             return {}
         return {"batching": {"cap": fitting.document()}}
 

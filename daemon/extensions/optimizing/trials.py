@@ -301,10 +301,9 @@ class OptimizingService(Service):
         self._trials.attach(model)
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
-        trial = self._trials.of(model)
         if view is VersionView.DESCRIPTION:
-            return {"optimize": optimized_of(model), "trial": trial_of(trial)}
-        if view is VersionView.WORKER and trial is not None:
+            return {"optimize": optimized_of(model), "trial": trial_of(self._trials.of(model))}
+        if view is VersionView.WORKER and (trial := self._trials.of(model)) is not None:
             return {"optimize": list(trial.chosen) or None}
         return {}
 

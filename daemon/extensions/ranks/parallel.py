@@ -97,7 +97,7 @@ class RanksService(Service):
     """How models are spread, in their documents."""
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
-        if view is not VersionView.DESCRIPTION:
+        if view is not VersionView.MEMBERS:
             return {}
         parallel = parallel_of(model.settings)
         return {"parallelType": parallel.kind, "parallelLevel": parallel.level} if parallel.kind else {}

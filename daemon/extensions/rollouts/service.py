@@ -37,8 +37,10 @@ class RolloutsService(Service):
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         """Return where a rollout is; in lists, of the new version of one that is going on, and live its evidence."""
+        if view in (VersionView.MEMBERS, VersionView.WORKER):
+            return {}
         rollout = self.rollouts.by_model.get(model.name)
-        if rollout is None or model.version not in rollout.versions or view is VersionView.WORKER:
+        if rollout is None or model.version not in rollout.versions:
             return {}
         if view is VersionView.DESCRIPTION:
             return {"rollout": {"version": rollout.version, "state": rollout.state.value, "share": rollout.share}}

@@ -149,8 +149,7 @@ class RoutingService(Service):
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         """Return the part of its model's requests, from 0 to 1; the route, or whether the version gets copies."""
-        route = self._registry.routes.of(model.name)
-        if route is None or view is VersionView.WORKER:
+        if view in (VersionView.MEMBERS, VersionView.WORKER) or (route := self._registry.routes.of(model.name)) is None:
             return {}
         share = {"share": route.share(model.version)}
         if view is VersionView.DESCRIPTION:

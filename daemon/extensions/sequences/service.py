@@ -35,9 +35,9 @@ class SequencesService(Service):
         open_sequences(model, self._names)
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
-        settings, table = model.settings, sequences_of(model)
-        if table is None or view is not VersionView.DESCRIPTION:
+        if view is not VersionView.MEMBERS or (table := sequences_of(model)) is None:
             return {}
+        settings = model.settings
         return {
             "stateful": True,
             "sequenceMaxIdleMSec": round(settings.sequence_idle * 1000),

@@ -306,8 +306,10 @@ class ShadowingService(Service):
             model.watchers = (mirror, *model.watchers)
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
+        if view is not VersionView.DESCRIPTION:
+            return {}
         route = self._registry.routes.of(model.name)
-        if view is not VersionView.DESCRIPTION or route is None or not route.shadow:
+        if route is None or not route.shadow:
             return {}
         counts = self._registry.routes.copies.get((model.name, route.shadow), Counter())
         return {"copies": {result: counts[result] for result in RESULTS}}
