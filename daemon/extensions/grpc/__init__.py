@@ -18,8 +18,8 @@ of gRPC starts without both.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tsctl.daemon.declarations import FileKey
 from tsctl.daemon.extension import Extension, Kernel, Service
-from tsctl.daemon.rows import FileKey
 from tsctl.daemon.setting_values import Setting, parse_names
 
 
@@ -75,7 +75,7 @@ class GrpcExtension(Extension):
         from tsctl.daemon.extensions.grpc.servers import GrpcService
         from tsctl.daemon.http.bounds.trimming import keep_memory
 
-        keep_memory()  # no thread was started yet
+        keep_memory()  # no extension has started a thread
         return GrpcService(kernel)
 
 
