@@ -20,13 +20,13 @@ from tsctl.daemon.api.observing.live import live_routes
 from tsctl.daemon.api.openapi import Operation
 from tsctl.daemon.config.tokens import may_register
 from tsctl.daemon.core.machine.host import HostMonitor
+from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.http.router import Audience, Route, join, resolved
 from tsctl.daemon.lifecycle.upgrade.old import Upgrade
 from tsctl.daemon.metrics.exposition import MetricFamily, family
 from tsctl.daemon.models.archives.download import sizes
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import VersionView
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ import msgspec
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.fingerprint import AT_ONCE, PARAMS_AT_ONCE, TRAVEL, fingerprint
 from tsctl.daemon.core.job import Job, JobPhase, Param, Reply
+from tsctl.daemon.declarations import Samples, VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.cache import limits_of
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import Samples, VersionView
 from tsctl.handlers.tensor_heads import InferHead
 
 OVERHEAD = 700  # bytes that an answer takes beside its body and its headers

@@ -7,9 +7,9 @@ from weakref import ref
 
 from tsctl.daemon.core.clock import Timer
 from tsctl.daemon.core.timing import duration
+from tsctl.daemon.declarations import Samples, VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import Samples, VersionView
 
 FIRST = 60.0  # seconds until more requests are tried
 LONGEST = 3600.0  # seconds; each try costs one batch, whose halves run again

@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from tsctl.daemon.core.errors import InvalidModel
+from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.extension import Service
 from tsctl.daemon.extensions.ranks import NODES, PROCESSES, THREADS
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import VersionView
 from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.handlers.wire import Ranks
 

@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 
 from tsctl.daemon.api.openapi import Operation
+from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.rollouts.rollout import Rollout, is_possible
 from tsctl.daemon.extensions.rollouts.rollouts import Rollouts
 from tsctl.daemon.extensions.rollouts.route import ROLLOUT, RolloutRoute, rollout_document, rollout_operations
 from tsctl.daemon.http.router import Audience, Route
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import VersionView
 
 
 class RolloutsService(Service):

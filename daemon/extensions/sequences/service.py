@@ -6,6 +6,7 @@ from typing import Any
 
 from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.core.job import Job
+from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.sequences.dispatcher import SequenceDispatcher
 from tsctl.daemon.extensions.sequences.marks import SequenceHeaders
@@ -13,7 +14,6 @@ from tsctl.daemon.extensions.sequences.table import Sequences
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import VersionView
 from tsctl.daemon.workers.engine import Worker
 
 

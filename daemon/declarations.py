@@ -1,4 +1,4 @@
-"""The words of the seam that need nothing else: rows that join the core's tables, protocols, the documents of versions.
+"""The words of the seam that need nothing else: rows of the core's tables, protocols, the documents of versions.
 
 Standard library only: the command line reads the tables of extensions (tables.py).
 """
