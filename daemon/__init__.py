@@ -42,7 +42,8 @@ daemon never imports torch, so it starts in well under a second; the command lin
       tensors/         inference requests in tensors, and their answers: elements, JSON, binary data, declarations
     lifecycle/         the process: sockets and locks, the two ways into service, the service manager, its end
       upgrade/         its replacement: old and new
-    extension  rows    the seam between the core and the shelf: what a capability may add to a daemon, and its tables
+    extension          the seam between the core and the shelf: what a capability may add to a daemon
+    declarations       what a capability adds to tables, and says of its protocol and its fields
     extensions/        the shelf: a folder for each capability that the core does not know
       optimizing/      the fastest set of optimisations of a model, found by trials while it serves
       ranks/           models that several processes or GPUs run together

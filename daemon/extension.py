@@ -3,14 +3,14 @@
 A capability is a folder below daemon/extensions/ and one word in the tuple of daemon/server/extensions.py, the only
 file of the core that names one; docs/design/architecture.md draws it, CONTRIBUTING.md adds one. `Extension` says what
 it needs before a process is started, and is installed in a daemon as a `Service`. This module imports nothing of the
-daemon but rows.py when it runs, since the command line reads the tables of extensions.
+daemon but declarations.py when it runs, since the command line reads the tables of extensions.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tsctl.daemon.rows import ClientProtocol, EventRow, FileKey, MetricRow, Operations, Samples, VersionView
+from tsctl.daemon.declarations import ClientProtocol, EventRow, FileKey, MetricRow, Operations, Samples, VersionView
 
 if TYPE_CHECKING:
     from tsctl.daemon.api.inference.turns import Turns
@@ -72,7 +72,7 @@ class Extension:
         return {}
 
     def install(self, kernel: "Kernel") -> "Service | None":
-        """Return the service in one daemon; None if its configuration does not ask for it; raises StartError."""
+        """Return the service in one daemon, and start no thread; None if it is not asked for; raises StartError."""
         return None
 
 
@@ -84,7 +84,7 @@ class Kernel:
     tokens: "Tokens"
     clients: "Callable[[], Clients | None]"  # those that a service knows, when all are installed
     clock: "Clock"
-    observation: "Observation"  # events, metrics, answered requests
+    observation: "Observation"  # of it `events`, `recurring`, `metrics`, `requests.note` and `soon`
     bounds: "Bounds"  # of the memory for bodies and answers
     gpus: "Gpus"
     registry: "Registry"
@@ -97,7 +97,7 @@ class Kernel:
 
 
 class Service:
-    """A part of one daemon. A member that a subclass does not override does nothing, and costs nothing.
+    """A part of one daemon. What a subclass does not override does nothing; `dispatcher` to `keep` cost nothing.
 
         restore ─▶ servers ─▶ the daemon listens ─▶ begin
         told to stop ─▶ settle ─▶ no connection is accepted ─▶ servers are closed ─▶ the last answers have left ─▶ close
@@ -175,7 +175,7 @@ class Service:
         return ()
 
     def begin(self) -> None:
-        """Begin: the daemon listens."""
+        """Begin: the daemon listens; after a takeover it has loaded its models, else it will load them."""
 
     async def settle(self, *, replaced: bool) -> None:
         """Bring to an end what must not be cut off: the daemon will stop, or another one has replaced it."""

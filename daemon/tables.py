@@ -4,9 +4,9 @@ Everything that shows, checks or documents rows reads them here. Standard librar
 module.
 """
 
+from tsctl.daemon.declarations import ClientProtocol
 from tsctl.daemon.model_settings.row import ModelSetting
 from tsctl.daemon.model_settings.table import CORE_MODEL_SETTINGS
-from tsctl.daemon.rows import ClientProtocol
 from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.setting_values import Setting
 from tsctl.daemon.settings import CORE_SETTINGS

@@ -60,7 +60,7 @@ def test_reading_the_list_imports_tables_alone() -> None:
 
     ours = {name for name in done.stdout.split() if name.startswith("tsctl.daemon.")}
     listed = {f"tsctl.{SHELF}", *(f"tsctl.{SHELF}.{each.name}" for each in EXTENSIONS)}
-    tables = ("tsctl.daemon.model_settings", "tsctl.daemon.rows", "tsctl.daemon.setting_values")
+    tables = ("tsctl.daemon.model_settings", "tsctl.daemon.declarations", "tsctl.daemon.setting_values")
     rows = {name for name in ours if within(name, tables)}
     assert ours - rows == {"tsctl.daemon.extension", "tsctl.daemon.server", f"tsctl.{LIST}"} | listed
     assert not {"asyncio", "logging", "msgspec"} & set(done.stdout.split())

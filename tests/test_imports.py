@@ -17,25 +17,25 @@ from tests.compiled import listed
 from tests.places import ROOMS, ROOT, place_of
 
 LEAVES = ("daemon.core",)
-SEAM = ("daemon/extension.py", "daemon/rows.py")
+SEAM = ("daemon/extension.py", "daemon/declarations.py")
 
 # The longest prefix that fits a module counts; what is named may be imported with all below it.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon": ("daemon",),
     "daemon.api": (
         "daemon.api", "daemon.batching.policies.collector", "daemon.config", "daemon.events",
-        "daemon.http", "daemon.metrics", "daemon.model_settings", "daemon.models", "daemon.rows",
+        "daemon.http", "daemon.metrics", "daemon.model_settings", "daemon.models", "daemon.declarations",
         "daemon.setting_values", "daemon.settings", "daemon.tables", "daemon.workers.engine", "daemon.workers.state",
         "handlers.names", "handlers.tensor_heads", "handlers.texts.near", "handlers.wire",
     ),
     "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine", "handlers.wire"),
     "daemon.config": (
-        "daemon.config", "daemon.extension", "daemon.paths", "daemon.rows", "daemon.server.extensions",
+        "daemon.config", "daemon.extension", "daemon.paths", "daemon.declarations", "daemon.server.extensions",
         "daemon.setting_values", "daemon.tables",
     ),
     "daemon.core": ("daemon.core",),
     "daemon.events": ("daemon.events", "daemon.server.extensions"),
-    "daemon.extension": ("daemon.rows",),
+    "daemon.extension": ("daemon.declarations",),
     "daemon.extensions": (
         "daemon", "handlers.envelopes", "handlers.names", "handlers.optimize.compiler",
         "handlers.optimize.checks.archive", "handlers.optimize.checks.processor", "handlers.orders",
@@ -59,12 +59,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "handlers.names", "handlers.runtime.compiling", "handlers.texts.near", "handlers.wire",
     ),
     "daemon.paths": (),
-    "daemon.rows": (),
+    "daemon.declarations": (),
     "daemon.setting_values": (),
     "daemon.server.extensions": ("daemon.extension", "daemon.extensions"),
     "daemon.settings": ("daemon.setting_values",),
     "daemon.tables": (
-        "daemon.tables", "daemon.model_settings", "daemon.rows", "daemon.server.extensions",
+        "daemon.tables", "daemon.model_settings", "daemon.declarations", "daemon.server.extensions",
         "daemon.setting_values",
         "daemon.settings",
     ),
@@ -166,7 +166,7 @@ LEAFLESS: dict[str, tuple[str, ...]] = dict.fromkeys(
         "daemon.setting_values",
         "daemon.settings",
         "daemon.extension",
-        "daemon.rows",
+        "daemon.declarations",
         "daemon.model_settings",
         "daemon.marfile",
         "daemon.server.extensions",
@@ -212,7 +212,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "daemon.paths": (),
     "daemon.setting_values": (),
     "daemon.extension": (),
-    "daemon.rows": (),
+    "daemon.declarations": (),
     "daemon.server.extensions": (),
     "daemon.settings": (),
     "daemon.tables": (),

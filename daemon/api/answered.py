@@ -15,7 +15,7 @@ class AnsweredRequests:
         lines: None to write none.
 
     Attributes:
-        others: what `Service.answer_listener` has returned.
+        others: called with each answered request, its status and its seconds (`Service.answer_listener`).
     """
 
     def __init__(

@@ -12,6 +12,9 @@ from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.setting_values import MIB, Setting
 from tsctl.daemon.tables import SETTINGS
 
+MANAGEMENT_VARIABLE = "TSCTL_TOKEN"
+INFERENCE_VARIABLE = "TSCTL_INFERENCE_TOKEN"
+
 
 class Config:
     """The operator's configuration: the values of the rows of `SETTINGS`, as attributes; in seconds, and in bytes.
@@ -81,12 +84,14 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
         raise StartError(f"no model store at `{store}`", "make the directory, or name another with `--model-store`")
     declared = values["metrics_config"]
     metrics_file = None if declared is None else read_metrics_file(declared, places["metrics_config"])
-    token = values["token_file"] is not None or bool(environment.get("TSCTL_TOKEN"))
+    token = has_management_token(values, environment)
     notes, values["worker_variables"] = file.notes, {}
     for extension in EXTENSIONS:
-        before = dict(values)
-        notes += (*extension.configure(values, file.keys_of(extension), environment),)
-        origins |= {name: "file" for name in origins if values[name] is not before[name]}
+        keys, before = file.keys_of(extension), dict(values)
+        notes += (*extension.configure(values, keys, environment),)
+        if keys:  # which have set those of its settings that are other than before
+            own = (row.name for row in extension.settings)
+            origins |= {name: "file" for name in own if values[name] != before[name]}
     unread = directory / "config.properties" if directory is not None and values["ts_config"] is None else None
     if unread is not None and unread.is_file():
         # torchserve reads this file. Anyone who can write to the directory where `tsctl` is started could choose
@@ -101,6 +106,15 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
         why = "it also takes management commands, which no web page may send; give those an address of their own"
         notes += (f"warning: `cors_allowed_origin` has no effect on {inference}: {why}",)
     return Config(values, origins, file.models, file.snapshot, metrics_file, notes)
+
+
+def has_management_token(values: Mapping[str, Any], environment: Mapping[str, str]) -> bool:
+    """Return whether the operator has set a management token (tokens.py reads it).
+
+    Args:
+        values: by the names of settings.
+    """
+    return values["token_file"] is not None or bool(environment.get(MANAGEMENT_VARIABLE))
 
 
 def _take_unix_addresses(values: dict[str, Any], places: Mapping[str, str]) -> None:
@@ -182,6 +196,6 @@ def _decided(flags: Mapping[str, str | None], environment: Mapping[str, str]) ->
         return ("disable_token_authorization", "token_expiration_min")
     both = all(
         _said(rows[name], flags, environment) is not None or environment.get(variable)
-        for name, variable in (("token_file", "TSCTL_TOKEN"), ("inference_token_file", "TSCTL_INFERENCE_TOKEN"))
+        for name, variable in (("token_file", MANAGEMENT_VARIABLE), ("inference_token_file", INFERENCE_VARIABLE))
     )
     return ("disable_token_authorization",) if both else ()

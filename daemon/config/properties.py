@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.declarations import FileKey
 from tsctl.daemon.extension import Extension
-from tsctl.daemon.rows import FileKey
 from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.tables import SETTINGS
 

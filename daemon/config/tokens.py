@@ -15,13 +15,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tsctl.daemon.config.config import Config
+from tsctl.daemon.config.config import INFERENCE_VARIABLE, MANAGEMENT_VARIABLE, Config
 from tsctl.daemon.config.private_file import read_private
 from tsctl.daemon.core.errors import StartError
 from tsctl.daemon.tables import SETTINGS
 
-MANAGEMENT_VARIABLE = "TSCTL_TOKEN"
-INFERENCE_VARIABLE = "TSCTL_INFERENCE_TOKEN"
 _MOST = 4096  # bytes of a token; a header has its limit, too
 _KEYS = {"token_file": "management", "inference_token_file": "inference"}  # setting → the key in `key_file.json`
 _EXPIRES = "expiration time"

@@ -203,7 +203,7 @@ class Gathered:
             self._lease, self._view = None, memoryview(b"")
         self._pieces.append(piece)
 
-    def give_back(self) -> Payload:
+    def payload(self) -> Payload:
         """Return all of them."""
         if self._lease is None or self.size < SHARED_FROM:
             return b"".join(self._pieces) if self._lease is None else bytes(self._view[: self.size])

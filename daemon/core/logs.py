@@ -321,7 +321,8 @@ class ModelLogs:
         plain: the foreground gets the bare output.
 
     Attributes:
-        copies: `Service.output_copy`.
+        copies: called with the name and version of each log that is opened; what they return gets a copy of all that is
+            written there, with the pid of its process and the stream (`Service.output_copy`).
     """
 
     def __init__(

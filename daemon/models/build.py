@@ -52,10 +52,12 @@ class ModelFactory:
     """Makes models; registers and starts nothing.
 
     Attributes:
-        dispatchers: `Service.dispatcher`; the first that returns one counts. Each is with the setting that a version
-            must have, other than by default, or with an empty text.
-        specified: `Service.specify`, in turn; likewise.
-        attached: `Service.attach`, called with each model that was made, or is set such a setting later; likewise.
+        dispatchers: return the kind of dispatcher for a version's settings, or None; the first that returns one counts
+            (`Service.dispatcher`). Each is with the setting that a version must have, other than by default, or with an
+            empty text.
+        specified: return the workers' configuration for the settings and the configuration so far (`Service.specify`);
+            likewise.
+        attached: called with each model that was made, or is set such a setting later (`Service.attach`); likewise.
         logs: of the output of workers.
         parameter_headers: as of each model.
     """

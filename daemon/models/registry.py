@@ -54,7 +54,7 @@ class Registry:
 
     Attributes:
         listeners: called when a model is no longer expected.
-        forgetting: `Service.forget`, called when models are gone.
+        forgetting: called when models are gone, with a function from a name to whether it is one (`Service.forget`).
         reservations: of models, by name.
         routes: the routes of models, whose versions may be gone.
     """

@@ -77,11 +77,11 @@ class Replacing:
         gate: a replacement in the background is inside until the snapshot is written.
 
     Attributes:
-        told: `Service.replacing`, called when the new version begins to load.
+        replacing_listeners: called with the old version and the new one, which begins to load (`Service.replacing`).
     """
 
     def __init__(self, registry: Registry, live: LiveVersions, retiring: Retiring, ledger: Ledger, gate: Gate) -> None:
-        self.told: Sequence[Callable[[ModelVersion, ModelVersion], None]] = ()
+        self.replacing_listeners: Sequence[Callable[[ModelVersion, ModelVersion], None]] = ()
         self._registry = registry
         self._live = live
         self._retiring = retiring
@@ -120,7 +120,7 @@ class Replacing:
         self._live.loading[new] = old
         new.reports.add("replacing", f"{what or new.source.url} is loading, to replace this version")
         new.start(load=bool(old.pool.wanted))  # an archive that cannot be loaded must not replace one that serves
-        for note in self.told:
+        for note in self.replacing_listeners:
             note(old, new)
 
     async def finish(self, new: ModelVersion, progress: Progress, *, synchronous: bool) -> None:

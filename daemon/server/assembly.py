@@ -59,22 +59,25 @@ class Assembly:
         models = Models(
             config, clock, observation, bounds.arena, self.launch.template, gpus.names, foreground=self.foreground
         )
-        kernel = kernel_of(
-            config, tokens, lambda: next(filter(None, (each.clients for each in extended)), None), clock, observation,
-            bounds, gpus, models,
-            lambda: startup.done and not self.shutdown.wanted.is_set() and observation.supervision.serving,
-            lambda: tables.managers,
-        )  # fmt: skip
-        extended = installed(self.extensions, kernel)
-        services = [*extended, observation]
-        startup = self.boot.plan(config, models.registry, models.registrar)
-        urls = urls_of(place.bound)
-        upgrade = upgrade_of(models, self.launch, self.boot, place, lambda: startup.done, lambda: listening.at_sockets)
-        tables = tables_of(kernel, services, upgrade, urls)
-        held = HeldRequests(models.registry, clock, config.queue_jobs, config.queue_bytes)
-        listening = listeners_of(place, tables, kernel, held.hold, files, tls)
-        booted = BootParts(place, models.registry, models.registrar, startup, observation.metrics)
-        return Parts(
-            booted, kernel, models, services, held, upgrade, urls, listening, tables,
-            (*config.notes, *tokens.notes, *(f"warning: {trouble}" for trouble in gpus.troubles)),
-        )  # fmt: skip
+        with models.ended_on_failure():
+            kernel = kernel_of(
+                config, tokens, lambda: next(filter(None, (each.clients for each in extended)), None), clock,
+                observation, bounds, gpus, models,
+                lambda: startup.done and not self.shutdown.wanted.is_set() and observation.supervision.serving,
+                lambda: tables.managers,
+            )  # fmt: skip
+            extended = installed(self.extensions, kernel)
+            services = [*extended, observation]
+            startup = self.boot.plan(config, models.registry, models.registrar)
+            urls = urls_of(place.bound)
+            upgrade = upgrade_of(
+                models, self.launch, self.boot, place, lambda: startup.done, lambda: listening.at_sockets
+            )
+            tables = tables_of(kernel, services, upgrade, urls)
+            held = HeldRequests(models.registry, clock, config.queue_jobs, config.queue_bytes)
+            listening = listeners_of(place, tables, kernel, held.hold, files, tls)
+            booted = BootParts(place, models.registry, models.registrar, startup, observation.metrics)
+            return Parts(
+                booted, kernel, models, services, held, upgrade, urls, listening, tables,
+                (*config.notes, *tokens.notes, *(f"warning: {trouble}" for trouble in gpus.troubles)),
+            )  # fmt: skip

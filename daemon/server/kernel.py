@@ -88,18 +88,18 @@ def installed(extensions: Sequence[Extension], kernel: Kernel) -> list[Service]:
 def connect(registrar: Registrar, services: Sequence[Service]) -> None:
     """Let what makes and keeps versions call the members of these services."""
 
-    def with_needs(name: str) -> list[Any]:
-        return [(each.__self__.extension.needs, each) for each in members(services, name)]
+    def with_needs(name: str) -> tuple[Any, ...]:
+        return tuple((each.__self__.extension.needs, each) for each in members(services, name))
 
     factory, ledger = registrar.factory, registrar.ledger
     factory.dispatchers, factory.specified = with_needs("dispatcher"), with_needs("specify")
     factory.attached, factory.logs.copies = with_needs("attach"), members(services, "output_copy")
-    registrar.replacing.told = members(services, "replacing")
+    registrar.replacing.replacing_listeners = members(services, "replacing")
     registrar.registry.forgetting = members(services, "forget")
-    ledger.told = members(services, "registrations_changed")
+    ledger.change_listeners = members(services, "registrations_changed")
     ledger.parts.services = {each.__self__.extension.name: each.__self__ for each in members(services, "keep")}
 
 
-def members(services: Iterable[Service], name: str) -> list[Any]:
+def members(services: Iterable[Service], name: str) -> tuple[Any, ...]:
     """Return this member of each service that has its own: the others do nothing, and cost nothing."""
-    return [getattr(each, name) for each in services if getattr(type(each), name) is not getattr(Service, name)]
+    return tuple(getattr(each, name) for each in services if getattr(type(each), name) is not getattr(Service, name))

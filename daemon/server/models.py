@@ -1,8 +1,9 @@
 """The models of a daemon: the registry, and what loads, runs and logs them."""
 
 import asyncio
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from tsctl.daemon import paths
@@ -57,3 +58,13 @@ class Models:
             config, self.registry, self.engine, clock, self.logs, observation.metrics,
             recurring=observation.recurring, gpus=gpus,
         )  # fmt: skip
+
+    @contextlib.contextmanager
+    def ended_on_failure(self) -> Iterator[None]:
+        """End the engine, which may have a template and a cgroup, when the daemon's other parts cannot be made."""
+        try:
+            yield
+        except BaseException:
+            self.engine.close()
+            self.engine.kill_leftovers()
+            raise

@@ -20,13 +20,13 @@ from tsctl.daemon.api.observing.live import live_routes
 from tsctl.daemon.api.openapi import Operation
 from tsctl.daemon.config.tokens import may_register
 from tsctl.daemon.core.machine.host import HostMonitor
+from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.http.router import Audience, Route, join, resolved
 from tsctl.daemon.lifecycle.upgrade.old import Upgrade
 from tsctl.daemon.metrics.exposition import MetricFamily, family
 from tsctl.daemon.models.archives.download import sizes
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import VersionView
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def tables_of(kernel: Kernel, services: Sequence[Service], upgrade: Upgrade, url
         metrics = metrics_routes(
             registry, observation.metrics, HostMonitor(), kernel.gpus, selection_of(config), fields.families
         )
-    described = partial(fields.of, VersionView.DESCRIPTION)
+    described, members = partial(fields.of, VersionView.DESCRIPTION), partial(fields.of, VersionView.MEMBERS)
     managing = join(*(each.routes(Audience.MANAGERS) for each in services))
     control = join(
         live_routes(registry, started, partial(fields.of, VersionView.LIVE), fields.own),
@@ -120,6 +120,7 @@ def tables_of(kernel: Kernel, services: Sequence[Service], upgrade: Upgrade, url
             own,
             local_paths=True,
             further=described,
+            members=members,
             served=partial(fields.of, VersionView.WORKER),
             operations=fields.operations,
         ),
@@ -134,6 +135,7 @@ def tables_of(kernel: Kernel, services: Sequence[Service], upgrade: Upgrade, url
             None,
             local_paths=False,
             further=described,
+            members=members,
             operations=fields.operations,
             registers=may_register(config, kernel.tokens),
         ),

@@ -141,7 +141,7 @@ class InFlight:
             still = set(kept)
             self._kept = {lease.offset: lease for lease in (*self._kept.values(), *ended) if lease.offset in still}
 
-    def end_leases(self) -> None:
+    def end_all_leases(self) -> None:
         """End all leases; the worker's process has ended, and reads nothing any more."""
         self._leases.clear()
         self._kept.clear()

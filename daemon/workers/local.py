@@ -195,7 +195,7 @@ class LocalWorker:
             self._transport.abort()
         if how.kind == UNREACHABLE:
             self.in_flight.start_all()
-        self.in_flight.end_leases()
+        self.in_flight.end_all_leases()
         self._flows.close_all()
         how = replace(how, busy=self.in_flight.busy or self._hung)
         for batch, outcomes in self.in_flight.give_back(self._retry, how.reason, self._fate(how)):

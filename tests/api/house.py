@@ -24,6 +24,7 @@ from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.core.machine.cards import Card, FoundCards
 from tsctl.daemon.core.machine.gpu import Gpus
 from tsctl.daemon.core.machine.host import HostMonitor
+from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
@@ -35,7 +36,6 @@ from tsctl.daemon.models.registrar import Registration as Wanted
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import answering
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import VersionView
 from tsctl.daemon.server.bounds import Bounds
 from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.server.kernel import installed, while_there_is_room
@@ -106,7 +106,8 @@ class House:
             *(each.routes(Audience.MANAGERS) for each in self.services),
             management_routes(
                 self.registry, self.registrar, told, local_paths=local_paths,
-                further=partial(fields.of, VersionView.DESCRIPTION), served=partial(fields.of, VersionView.WORKER),
+                further=partial(fields.of, VersionView.DESCRIPTION),
+                members=partial(fields.of, VersionView.MEMBERS), served=partial(fields.of, VersionView.WORKER),
                 operations=fields.operations,
             ),
         )  # fmt: skip

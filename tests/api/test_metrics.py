@@ -6,9 +6,9 @@ from pathlib import Path
 from tests.api.house import House
 from tests.metrics.reading import values
 from tsctl.daemon.core.machine.cards import Card
+from tsctl.daemon.declarations import MetricRow, Samples
 from tsctl.daemon.extension import Extension, Service
 from tsctl.daemon.metrics.version import OTHER, REASONS
-from tsctl.daemon.rows import MetricRow, Samples
 from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.server.routes import Fields
 from tsctl.daemon.workers.engine import ENDS

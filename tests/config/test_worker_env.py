@@ -10,6 +10,7 @@ from tests.kit.build import make_config
 from tsctl.daemon.config import config
 from tsctl.daemon.config.worker_env import model_environment
 from tsctl.daemon.extension import Extension
+from tsctl.daemon.tables import SETTINGS
 
 CACHE = "TORCHINDUCTOR_CACHE_DIR"
 SPINS = "GOMP_SPINCOUNT"
@@ -48,6 +49,25 @@ def test_an_extension_adds_variables_unless_somebody_has_chosen_them(
     found = model_environment({"MODE": "chosen"}, made)
 
     assert (found["PLACE"], found["MODE"]) == (str(made.state_dir), "chosen")
+
+
+def test_what_an_extension_completes_without_keys_in_the_file_is_still_the_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Completing(Extension):
+        settings = tuple(row for row in SETTINGS if row.name == "envelope")
+
+        def configure(
+            self, values: dict[str, Any], keys: Mapping[str, str], environment: Mapping[str, str]
+        ) -> Sequence[str]:
+            values["envelope"] = "body"
+            return ()
+
+    monkeypatch.setattr(config, "EXTENSIONS", (Completing(),))
+    made = make_config(tmp_path)
+
+    assert (made.envelope, made.origins["envelope"]) == ("body", "default")
+    assert model_environment({"TS_SERVICE_ENVELOPE": "json"}, made)["TS_SERVICE_ENVELOPE"] == "json"
 
 
 def test_threads_that_wait_soon_leave_their_core_to_others(tmp_path: Path) -> None:

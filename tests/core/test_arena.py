@@ -314,7 +314,7 @@ def test_pieces_are_gathered_in_order_wherever_there_is_room(most: int, pieces: 
     for piece in content:
         gathered.add_piece(piece)
 
-    body = gathered.give_back()
+    body = gathered.payload()
     del gathered
 
     whole = b"".join(content)
@@ -329,4 +329,4 @@ def test_pieces_are_joined_where_there_is_no_arena() -> None:
     gathered.add_piece(b"a")
     gathered.add_piece(b"b")
 
-    assert gathered.give_back() == b"ab"
+    assert gathered.payload() == b"ab"

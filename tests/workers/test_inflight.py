@@ -197,7 +197,7 @@ def test_memory_of_an_overdue_batch_may_be_kept_too_until_its_process_has_ended(
     held.expire(retry=False, reply=LATE)
     held.settle([offset])
     assert arena.used == held.leased > 0
-    held.end_leases()
+    held.end_all_leases()
 
     assert arena.used == held.leased == 0
 
@@ -225,6 +225,6 @@ def test_memory_of_each_that_had_started_is_leased_until_its_worker_has_done_it(
     held.expire(retry=False, reply=LATE)
     list(held.give_back(retry=False, reason="killed", fate=Fate.KILLED))
     assert arena.used == held.leased == both
-    held.end_leases()
+    held.end_all_leases()
 
     assert arena.used == held.leased == 0

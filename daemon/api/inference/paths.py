@@ -1,6 +1,6 @@
 """The paths of the inference routes (routes.py): which of them predict, and which model they name."""
 
-from tsctl.daemon.rows import PathFacts
+from tsctl.daemon.declarations import PathFacts
 from tsctl.daemon.tables import PROTOCOLS
 
 INVOKE = "invoke"

@@ -172,7 +172,7 @@ def unpack_steps(request: Request, most: int, unpacked: Unpacked, take: Take | N
         if done >= STEP and not reader.eof:
             done = 0
             yield
-    request.body, request.coding = gathered.give_back(), None
+    request.body, request.coding = gathered.payload(), None
     request.headers = [
         (name, str(gathered.size) if name.lower() == "content-length" else value)
         for name, value in request.headers

@@ -48,16 +48,18 @@ def describe(
     model: ModelVersion,
     customized: dict[str, Any] | None = None,
     further: FieldsOf = no_fields,
+    members: FieldsOf = no_fields,
     others: Iterable[ModelVersion] = (),
 ) -> dict[str, Any]:
     """Return the document of one version that answers `GET /models/MODEL/VERSION`.
 
     Args:
         customized: the handler's own metadata; None without.
-        further: returns the fields of extensions.
+        further: returns the fields of extensions, for `tsctl`.
+        members: returns TorchServe's members whose values extensions know.
         others: the versions that share its cores.
     """
-    settings, fields = model.settings, further(model)
+    settings = model.settings
     named = model.source.document.get("deviceIds")
     document = {
         "modelName": model.name,
@@ -89,8 +91,7 @@ def describe(
         },
         **({} if customized is None else {"customizedMetadata": customized}),
     }
-    theirs = {name: fields.pop(name) for name in document if name in fields}
-    return document | theirs | {"tsctl": with_fields(_ours(model, others), fields)}
+    return document | members(model) | {"tsctl": with_fields(_ours(model, others), further(model))}
 
 
 def _worker(index: int, worker: Worker) -> dict[str, Any]:

@@ -23,6 +23,7 @@ being upgraded, changes are rejected: 503 with `Retry-After`.
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tsctl.daemon.api.management.commands import Command, Parameters, awaited, changing, run
@@ -68,6 +69,7 @@ def management_routes(
     local_paths: bool,
     registers: bool = True,
     further: FieldsOf = no_fields,
+    members: FieldsOf = no_fields,
     served: FieldsOf = no_fields,
     operations: Callable[[], Paths] = dict,
 ) -> dict[str, Route]:
@@ -78,10 +80,12 @@ def management_routes(
             `/tsctl`.
         local_paths: whether archives outside the model store may be registered here.
         registers: whether models may be registered and unregistered here.
-        further: as in `describe`.
+        further, members: as in `describe`.
         served: as in `own_route`.
         operations: returns the descriptions of the routes that extensions add.
     """
+
+    described = partial(describe, further=further, members=members, others=registry)
 
     async def models(exchange: Exchange, path: list[str]) -> None:
         if path and exchange.request.method != "OPTIONS":
@@ -98,7 +102,7 @@ def management_routes(
         elif method == "GET" and not path:
             exchange.respond(json_response(_list(registry, Parameters(exchange.request))))
         elif method == "GET" and len(path) in (1, 2):
-            await _describe(registry, further, exchange, *path)
+            await _describe(registry, described, exchange, *path)
         elif method == "OPTIONS" and len(path) in (0, 1, 2):
             exchange.respond(json_response(describe_management(operations(), own=own is not None)))
         elif method == "PUT" and len(path) == 3 and path[2] == "set-default":
@@ -152,18 +156,17 @@ def management_routes(
 
 
 async def _describe(
-    registry: Registry, further: FieldsOf, exchange: Exchange, name: str, version: str | None = None
+    registry: Registry, described: Callable[..., Any], exchange: Exchange, name: str, version: str | None = None
 ) -> None:
     if version == "all":
         document = [
-            describe(model, None, further, registry)
-            for model in sorted(registry.versions(name), key=lambda each: order_of(each.version))
+            described(model) for model in sorted(registry.versions(name), key=lambda each: order_of(each.version))
         ]
     else:
         model = registry.find(name, version)
         asked = Parameters(exchange.request).flag("customized", False)
         customized = await customized_metadata(model, exchange) if asked else None
-        document = [describe(model, customized, further, registry)]
+        document = [described(model, customized)]
     exchange.respond(json_response(document))
 
 

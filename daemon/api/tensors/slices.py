@@ -88,7 +88,7 @@ def pack_numbers(
             break
     if texts:
         packed.add_piece(_packed(what, datatype, decode, texts, waiting))
-    return packed.give_back()
+    return packed.payload()
 
 
 def pack_texts(
@@ -129,7 +129,7 @@ def pack_texts(
         raise _unfit(what, shape) from None
     if texts:
         packed.add_piece(_packed(what, "BYTES", decode, texts, len(texts)))
-    return packed.give_back()
+    return packed.payload()
 
 
 class _Between:

@@ -6,10 +6,10 @@ answers   the cache of one version, and the requests that wait for an equal one
 from collections.abc import Mapping
 from typing import Any
 
+from tsctl.daemon.declarations import EventRow, MetricRow
 from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.model_settings.kinds import Document
 from tsctl.daemon.model_settings.row import ModelSetting
-from tsctl.daemon.rows import EventRow, MetricRow
 from tsctl.daemon.setting_values import parse_size
 
 _ALLOWED = "a mapping such as {seconds: 60, bytes: 64MiB}, of numbers above 0"

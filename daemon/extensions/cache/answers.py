@@ -19,11 +19,11 @@ import msgspec
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.fingerprint import AT_ONCE, PARAMS_AT_ONCE, TRAVEL, fingerprint
 from tsctl.daemon.core.job import Job, JobPhase, Param, Reply
+from tsctl.daemon.declarations import Samples, VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.cache import limits_of
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import Samples, VersionView
 from tsctl.handlers.tensor_heads import InferHead
 
 OVERHEAD = 700  # bytes that an answer takes beside its body and its headers
@@ -316,8 +316,7 @@ class CacheService(Service):
         model.watchers += (AnswerCache(model, seconds, most, partial(self._note_full, model)),)
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
-        cache = cache_of(model)
-        if cache is None or view is not VersionView.DESCRIPTION:
+        if view is not VersionView.DESCRIPTION or (cache := cache_of(model)) is None:
             return {}
         return {
             "cache": {

@@ -3,8 +3,8 @@
 fitting   one version: what its workers tell, and the timer for the next try
 """
 
+from tsctl.daemon.declarations import EventRow, MetricRow
 from tsctl.daemon.extension import Extension, Kernel, Service
-from tsctl.daemon.rows import EventRow, MetricRow
 
 
 class FittingExtension(Extension):

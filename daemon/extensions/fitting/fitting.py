@@ -7,9 +7,9 @@ from weakref import ref
 
 from tsctl.daemon.core.clock import Timer
 from tsctl.daemon.core.timing import duration
+from tsctl.daemon.declarations import Samples, VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import Samples, VersionView
 
 FIRST = 60.0  # seconds until more requests are tried
 LONGEST = 3600.0  # seconds; each try costs one batch, whose halves run again
@@ -153,8 +153,7 @@ class FittingService(Service):
         Fitting(model)
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
-        fitting = fitting_of(model)
-        if fitting is None or view is not VersionView.DESCRIPTION:
+        if view is not VersionView.DESCRIPTION or (fitting := fitting_of(model)) is None:
             return {}
         return {"batching": {"cap": fitting.document()}}
 

@@ -5,10 +5,10 @@ padding    whether a model pads: learned from batches by age
 service    which versions have it
 """
 
+from tsctl.daemon.declarations import EventRow
 from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.model_settings.kinds import Boolean
 from tsctl.daemon.model_settings.row import ModelSetting
-from tsctl.daemon.rows import EventRow
 
 
 class GroupingExtension(Extension):

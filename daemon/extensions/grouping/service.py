@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tsctl.daemon.core.job import Batch, Outcome
+from tsctl.daemon.declarations import DETAILED, VersionView
 from tsctl.daemon.extension import Service
 from tsctl.daemon.extensions.grouping.grouping import LengthGrouping
 from tsctl.daemon.extensions.grouping.padding import WORTH_IT, Padding
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import DETAILED, VersionView
 
 LOOK_EVERY = 8  # batches
 

@@ -18,8 +18,8 @@ of gRPC starts without both.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tsctl.daemon.declarations import FileKey
 from tsctl.daemon.extension import Extension, Kernel, Service
-from tsctl.daemon.rows import FileKey
 from tsctl.daemon.setting_values import Setting, parse_names
 
 
@@ -62,10 +62,10 @@ class GrpcExtension(Extension):
     ) -> Sequence[str]:
         if not keys:
             return ()
+        from tsctl.daemon.config.config import has_management_token
         from tsctl.daemon.extensions.grpc.torchserve_keys import read_keys
 
-        token = values["token_file"] is not None or bool(environment.get("TSCTL_TOKEN"))
-        named, notes = read_keys(keys, values, token=token)
+        named, notes = read_keys(keys, values, token=has_management_token(values, environment))
         values |= named
         return notes
 
@@ -75,7 +75,7 @@ class GrpcExtension(Extension):
         from tsctl.daemon.extensions.grpc.servers import GrpcService
         from tsctl.daemon.http.bounds.trimming import keep_memory
 
-        keep_memory()  # no thread was started yet
+        keep_memory()  # no extension has started a thread
         return GrpcService(kernel)
 
 

@@ -49,6 +49,9 @@ _QUIET = 10
 _LARGE = 2**20  # bytes of a message; grpc copies it twice in one callback: 0.2 ms, or 1.2 ms in memory that is fresh
 _LONGEST_MESSAGE = 2000  # characters, which may quote a long name; clients take 8 KiB of trailers
 _THEIR_LOG = "grpc._cython.cygrpc"
+# For this process alone, so os.environ, where workers' variables come from, has it only while grpc is imported, whose
+# Python reads it then; grpc's core reads the environment of C, when it is first used.
+_FORK_SUPPORT = "GRPC_ENABLE_FORK_SUPPORT"
 _SILENT_FOR = 60.0  # seconds between two lines about text that is not UTF-8
 _SHOWN = 100  # bytes of it
 _log = logging.getLogger("tsctl.daemon.grpc")
@@ -60,14 +63,21 @@ def load_grpc() -> Any:
     Raises:
         StartError: the extra is not installed.
     """
-    os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
     logging.getLogger(_THEIR_LOG).addFilter(_NOT_UTF8)  # once, however often
+    chosen = os.environ.get(_FORK_SUPPORT)
+    os.environ[_FORK_SUPPORT] = "0"
     try:
         importlib.import_module("google.protobuf")
         importlib.import_module("grpc.aio")
         return importlib.import_module("grpc")
     except ImportError:
         raise StartError("gRPC is asked for, and Python's packages for it are not installed", INSTALL) from None
+    finally:
+        if chosen is None:
+            del os.environ[_FORK_SUPPORT]
+        else:
+            os.environ[_FORK_SUPPORT] = chosen
+        os.putenv(_FORK_SUPPORT, "0")
 
 
 class NotUtf8(logging.Filter):

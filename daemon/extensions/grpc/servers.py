@@ -57,6 +57,8 @@ class GrpcService(Service):
         self._credentials = _credentials(self._grpc, config.certificate_file, config.private_key_file)
         self._proxies = TrustedProxies(config.trusted_proxies) if config.trusted_proxies else None
         self._sequence_header = getattr(config, "sequence_id_header", SEQUENCE_HEADER)
+        self._open = self._parts()  # of the addresses that have predictions alone
+        self._predictions = self._predicting(self._open)
 
     def _parts(self) -> ServiceParts:
         kernel, arrivals = self._kernel, Arrivals(self._kernel.clock)
@@ -114,10 +116,11 @@ class GrpcService(Service):
         self._at.append((server, addresses))
 
     def servers(self, *, alone: bool) -> Sequence[GrpcServer]:
+        self._at = []
         predicting = [each for each in self._addresses if each not in self._managing]
         if predicting:
-            parts = self._parts()
-            self._add(self._predicting(parts), self._accepted, predicting, parts.arrivals, self._kernel.clients())
+            methods, clients = dict(self._predictions), self._kernel.clients()
+            self._add(methods, self._accepted, predicting, self._open.arrivals, clients)
         self._manage(self._kernel.management())
         for server, addresses in self._at:
             server.bind(addresses, self._credentials, alone=alone)

@@ -3,8 +3,8 @@
 known_clients   all of them: `--keys-file`, which is read again when it changes
 """
 
+from tsctl.daemon.declarations import EventRow
 from tsctl.daemon.extension import Extension, Kernel, Service
-from tsctl.daemon.rows import EventRow
 from tsctl.daemon.setting_values import Setting, parse_path
 
 

@@ -6,8 +6,8 @@ KServe's, Triton's and MLServer's clients speak it.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tsctl.daemon.declarations import ClientProtocol, MetricRow, Operations, PathFacts
 from tsctl.daemon.extension import Extension, Kernel, Service
-from tsctl.daemon.rows import ClientProtocol, MetricRow, Operations, PathFacts
 
 if TYPE_CHECKING:
     from tsctl.daemon.model_settings.declarations import DeclaredTensor

@@ -6,6 +6,7 @@ from typing import Any
 from tsctl.daemon.api.inference.routes import inference_routes
 from tsctl.daemon.api.tensors.metadata import READY, index_entry, statistics_of
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.declarations import Samples
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.oip import METRICS
 from tsctl.daemon.extensions.oip.routes import oip_routes
@@ -14,7 +15,6 @@ from tsctl.daemon.http.messages import json_response
 from tsctl.daemon.http.router import Audience, Route
 from tsctl.daemon.models.registrar import Registrar, no_progress
 from tsctl.daemon.models.registry import Registry
-from tsctl.daemon.rows import Samples
 
 _LOADING = "load"
 _DEPENDENTS = "unload_dependents"  # Triton's clients always send it

@@ -7,8 +7,8 @@ whole texts and pieces of the model         →  completion.py: the API's JSON, 
 from collections.abc import Mapping
 from typing import Any
 
+from tsctl.daemon.declarations import ClientProtocol, Operations, PathFacts
 from tsctl.daemon.extension import Extension, Kernel, Service
-from tsctl.daemon.rows import ClientProtocol, Operations, PathFacts
 
 _PATHS = (["v1", "models"], ["v1", "completions"], ["v1", "chat", "completions"])
 

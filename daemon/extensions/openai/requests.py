@@ -141,7 +141,7 @@ def read_steps(body: Payload, *, chat: bool) -> Steps[Asked]:
         for name, value in members.items()
         if name != "data"
     ]
-    params.append(Param("data", _TEXT, text.give_back()))
+    params.append(Param("data", _TEXT, text.payload()))
     return Asked(name, version or None, stream, params)
 
 

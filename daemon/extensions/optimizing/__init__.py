@@ -16,10 +16,10 @@ The optimisations themselves are the worker's: handlers/optimize.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tsctl.daemon.declarations import EventRow
 from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.model_settings.kinds import ValueKind
 from tsctl.daemon.model_settings.row import ModelSetting
-from tsctl.daemon.rows import EventRow
 from tsctl.daemon.setting_values import Setting
 from tsctl.handlers.names import ALLOWED_OPTIMIZATIONS, parse_optimizations
 

@@ -17,6 +17,7 @@ from tsctl.daemon.config.worker_env import model_environment
 from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.errors import Conflict, DaemonError, ModelNotFound, Stopping, Upgrading, VersionNotFound
 from tsctl.daemon.core.machine.processes import available, taken
+from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.optimizing import BUILT_IN
 from tsctl.daemon.extensions.optimizing.building import trial_for
@@ -29,7 +30,6 @@ from tsctl.daemon.extensions.optimizing.trial import Trial, TrialEvent, TrialSta
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import VersionView
 from tsctl.daemon.workers.engine import local_pid
 from tsctl.daemon.workers.pool import Pool
 from tsctl.handlers.names import AUTO, usual_optimizations
@@ -301,10 +301,9 @@ class OptimizingService(Service):
         self._trials.attach(model)
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
-        trial = self._trials.of(model)
         if view is VersionView.DESCRIPTION:
-            return {"optimize": optimized_of(model), "trial": trial_of(trial)}
-        if view is VersionView.WORKER and trial is not None:
+            return {"optimize": optimized_of(model), "trial": trial_of(self._trials.of(model))}
+        if view is VersionView.WORKER and (trial := self._trials.of(model)) is not None:
             return {"optimize": list(trial.chosen) or None}
         return {}
 

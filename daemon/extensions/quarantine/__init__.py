@@ -5,10 +5,10 @@ dispatcher    the dispatcher that asks these
 service       which versions have it
 """
 
+from tsctl.daemon.declarations import EventRow, MetricRow
 from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.model_settings.kinds import Boolean
 from tsctl.daemon.model_settings.row import ModelSetting
-from tsctl.daemon.rows import EventRow, MetricRow
 
 
 class QuarantineExtension(Extension):

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from tsctl.daemon.batching.dispatcher import Dispatcher
+from tsctl.daemon.declarations import Samples, VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.quarantine.dispatcher import QuarantineDispatcher
 from tsctl.daemon.extensions.quarantine.quarantine import LABEL, Quarantine
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import Samples, VersionView
 
 
 class QuarantineService(Service):

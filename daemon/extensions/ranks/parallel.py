@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from tsctl.daemon.core.errors import InvalidModel
+from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.extension import Service
 from tsctl.daemon.extensions.ranks import NODES, PROCESSES, THREADS
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import VersionView
 from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.handlers.wire import Ranks
 
@@ -97,7 +97,7 @@ class RanksService(Service):
     """How models are spread, in their documents."""
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
-        if view is not VersionView.DESCRIPTION:
+        if view is not VersionView.MEMBERS:
             return {}
         parallel = parallel_of(model.settings)
         return {"parallelType": parallel.kind, "parallelLevel": parallel.level} if parallel.kind else {}

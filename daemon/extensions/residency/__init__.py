@@ -7,10 +7,10 @@ residency   all versions: facts are gathered, the decision is asked for, and car
 service     the same as a service of the daemon, with what the snapshot keeps
 """
 
+from tsctl.daemon.declarations import MetricRow
 from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.model_settings.kinds import Boolean, Choice, TimeSpan
 from tsctl.daemon.model_settings.row import ModelSetting
-from tsctl.daemon.rows import MetricRow
 from tsctl.daemon.setting_values import Setting, parse_size, parse_span
 
 AT_ONCE, ON_DEMAND = LOADING = ("at_once", "on_demand")

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from tsctl.daemon.core.machine.processes import memory_of
+from tsctl.daemon.declarations import DETAILED, Samples, VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.residency.residence import has_work, is_movable, keep_alive_of, residence_of
 from tsctl.daemon.extensions.residency.residency import Residency, limits_of
 from tsctl.daemon.extensions.residency.state import ResidenceState
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import DETAILED, Samples, VersionView
 
 
 def residence_document(model: ModelVersion) -> dict[str, Any]:

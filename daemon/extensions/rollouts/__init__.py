@@ -10,8 +10,8 @@ route        `/models/MODEL/rollout`, and its description for OpenAPI
 service      the same as a service of the daemon: fields of documents, what the snapshot keeps
 """
 
+from tsctl.daemon.declarations import EventRow
 from tsctl.daemon.extension import Extension, Kernel, Service
-from tsctl.daemon.rows import EventRow
 
 
 class RolloutsExtension(Extension):

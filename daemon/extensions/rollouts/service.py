@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 
 from tsctl.daemon.api.openapi import Operation
+from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.rollouts.rollout import Rollout, is_possible
 from tsctl.daemon.extensions.rollouts.rollouts import Rollouts
 from tsctl.daemon.extensions.rollouts.route import ROLLOUT, RolloutRoute, rollout_document, rollout_operations
 from tsctl.daemon.http.router import Audience, Route
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import VersionView
 
 
 class RolloutsService(Service):
@@ -37,8 +37,10 @@ class RolloutsService(Service):
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         """Return where a rollout is; in lists, of the new version of one that is going on, and live its evidence."""
+        if view in (VersionView.MEMBERS, VersionView.WORKER):
+            return {}
         rollout = self.rollouts.by_model.get(model.name)
-        if rollout is None or model.version not in rollout.versions or view is VersionView.WORKER:
+        if rollout is None or model.version not in rollout.versions:
             return {}
         if view is VersionView.DESCRIPTION:
             return {"rollout": {"version": rollout.version, "state": rollout.state.value, "share": rollout.share}}

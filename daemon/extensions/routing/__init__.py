@@ -5,8 +5,8 @@ http       `/models/MODEL/route`, and its description for OpenAPI
 The choice for each request is in daemon/models/routing, where each request passes.
 """
 
+from tsctl.daemon.declarations import MetricRow
 from tsctl.daemon.extension import Extension, Kernel, Service
-from tsctl.daemon.rows import MetricRow
 
 
 class RoutingExtension(Extension):

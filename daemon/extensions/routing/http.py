@@ -11,6 +11,7 @@ from typing import Any
 from tsctl.daemon.api.management.commands import Parameters, changing, finished
 from tsctl.daemon.api.openapi import BOOLEAN, STATUS, STRING, Operation, Schema, members
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.declarations import Samples, VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
@@ -21,7 +22,6 @@ from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.changes import RouteChanges
 from tsctl.daemon.models.routing.route import Route, parse_route, shown_route
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import Samples, VersionView
 
 ROUTE = "route"
 _PATH = f"/models/{{model_name}}/{ROUTE}"
@@ -149,8 +149,7 @@ class RoutingService(Service):
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         """Return the part of its model's requests, from 0 to 1; the route, or whether the version gets copies."""
-        route = self._registry.routes.of(model.name)
-        if route is None or view is VersionView.WORKER:
+        if view in (VersionView.MEMBERS, VersionView.WORKER) or (route := self._registry.routes.of(model.name)) is None:
             return {}
         share = {"share": route.share(model.version)}
         if view is VersionView.DESCRIPTION:

@@ -6,10 +6,10 @@ autoscaler   one version: facts are gathered, the rule is asked, its answer is c
 service      the same as a service of the daemon, with its metrics
 """
 
+from tsctl.daemon.declarations import EventRow, MetricRow
 from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.model_settings.kinds import Duration
 from tsctl.daemon.model_settings.row import ModelSetting
-from tsctl.daemon.rows import EventRow, MetricRow
 
 
 class ScalingExtension(Extension):

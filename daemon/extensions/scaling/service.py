@@ -8,6 +8,7 @@ from typing import Any
 from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.core.machine.processes import available, taken
+from tsctl.daemon.declarations import DETAILED, Samples, VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.scaling.autoscaler import Autoscaler
 from tsctl.daemon.extensions.scaling.facts import DeviceMemory
@@ -15,7 +16,6 @@ from tsctl.daemon.extensions.scaling.rule import memory_obstacle, quiet_time
 from tsctl.daemon.models.registering.spec import places_of
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import DETAILED, Samples, VersionView
 from tsctl.daemon.workers.engine import local_pid
 from tsctl.daemon.workers.pool import Pool
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.core.job import Job
+from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.sequences.dispatcher import SequenceDispatcher
 from tsctl.daemon.extensions.sequences.marks import SequenceHeaders
@@ -13,7 +14,6 @@ from tsctl.daemon.extensions.sequences.table import Sequences
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import VersionView
 from tsctl.daemon.workers.engine import Worker
 
 
@@ -35,9 +35,9 @@ class SequencesService(Service):
         open_sequences(model, self._names)
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
-        settings, table = model.settings, sequences_of(model)
-        if table is None or view is not VersionView.DESCRIPTION:
+        if view is not VersionView.MEMBERS or (table := sequences_of(model)) is None:
             return {}
+        settings = model.settings
         return {
             "stateful": True,
             "sequenceMaxIdleMSec": round(settings.sequence_idle * 1000),

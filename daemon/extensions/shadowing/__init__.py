@@ -4,8 +4,8 @@ mirror       one model: which requests are copied, and how many at a time
 idle_time    when copies run, and that a request suspends them
 """
 
+from tsctl.daemon.declarations import EventRow, MetricRow
 from tsctl.daemon.extension import Extension, Kernel, Service
-from tsctl.daemon.rows import EventRow, MetricRow
 
 
 class ShadowingExtension(Extension):

@@ -22,6 +22,7 @@ from tsctl.daemon.core.arena import Payload
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.job import Ending, Job, Param, Piece, Reply, ending_of_status
+from tsctl.daemon.declarations import Samples, VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.shadowing.idle_time import QUIET, IdleTime, Others
 from tsctl.daemon.models.request_watcher import RequestFacts
@@ -29,7 +30,6 @@ from tsctl.daemon.models.routing.route import Route
 from tsctl.daemon.models.routing.routes import DROPPED, RESULTS, Agreement
 from tsctl.daemon.models.routing.steering import answering_of
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import Samples, VersionView
 
 RELATIVE, ABSOLUTE = 1e-3, 1e-6
 MOST_JSON = 256 * 1024  # bytes of an answer that is read as JSON; reading takes at most some milliseconds
@@ -306,8 +306,10 @@ class ShadowingService(Service):
             model.watchers = (mirror, *model.watchers)
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
+        if view is not VersionView.DESCRIPTION:
+            return {}
         route = self._registry.routes.of(model.name)
-        if view is not VersionView.DESCRIPTION or route is None or not route.shadow:
+        if route is None or not route.shadow:
             return {}
         counts = self._registry.routes.copies.get((model.name, route.shadow), Counter())
         return {"copies": {result: counts[result] for result in RESULTS}}

@@ -10,8 +10,8 @@ service    all of this as a service of the daemon
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tsctl.daemon.declarations import EventRow, MetricRow
 from tsctl.daemon.extension import Extension, Kernel, Service
-from tsctl.daemon.rows import EventRow, MetricRow
 from tsctl.daemon.setting_values import Setting, parse_collector, parse_ratio
 
 

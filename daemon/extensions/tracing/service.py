@@ -3,11 +3,11 @@
 from functools import partial
 
 from tsctl.daemon.api.management.status import tsctl_version
+from tsctl.daemon.declarations import Samples
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.tracing.buffer import OtlpSender, SpanBuffer
 from tsctl.daemon.extensions.tracing.tracer import Traces
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import Samples
 
 
 class TracingService(Service):

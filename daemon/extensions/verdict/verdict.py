@@ -16,11 +16,11 @@ from collections.abc import Callable, Mapping
 from shlex import quote
 from typing import Any, NamedTuple
 
+from tsctl.daemon.declarations import DETAILED, VersionView
 from tsctl.daemon.extension import Service
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.reporting.trouble import MOST_ERRORS
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.rows import DETAILED, VersionView
 
 BUSY = 0.9  # of what the workers can do: above that, requests wait for one another
 

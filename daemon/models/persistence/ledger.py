@@ -149,7 +149,7 @@ class Ledger:
         parts: what the services of extensions keep.
         pending: versions that an earlier run registered and that are not restored yet.
         unsettled: registrations that may still fail and leave nothing registered; they are not written.
-        told: `Service.registrations_changed`, called with each change.
+        change_listeners: called with `unsettled` before each write (`Service.registrations_changed`).
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class Ledger:
         self.parts = KeptParts(report)
         self.pending: list[SnapshotEntry] = []
         self.unsettled: set[ModelVersion] = set()
-        self.told: Sequence[Callable[[Iterable[ModelVersion]], None]] = ()
+        self.change_listeners: Sequence[Callable[[Iterable[ModelVersion]], None]] = ()
         self._registry = registry
         self._directories = directories
         self._chosen: dict[str, str] = {}  # default versions that were chosen by a client
@@ -174,7 +174,7 @@ class Ledger:
         Raises:
             NotRemembered: the snapshot could not be written.
         """
-        for note in self.told:
+        for note in self.change_listeners:
             note(self.unsettled)
         await self._clear_up(self.memory.save(partial(self._present, last=last)))
 

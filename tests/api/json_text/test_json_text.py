@@ -112,7 +112,7 @@ def test_a_text_is_read_as_it_is(value: str, ascii_only: bool) -> None:
     gathered = Gathered(None, len(data))
     finish(gather_text(memoryview(data), gathered))
 
-    assert gathered.give_back() == value.encode()
+    assert gathered.payload() == value.encode()
 
 
 NO_TEXTS = (b'"\xff"', rb'"\ud83c, half a character"', b'"' + b"a" * 40 + b'\xe2\x82"', b'"\xe2\x82', b"1", b"")

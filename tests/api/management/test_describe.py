@@ -57,6 +57,16 @@ def test_a_worker_is_described(house: House) -> None:
     assert describe(model)["workers"][0]["memoryUsage"] == 0, "of one that has gone"
 
 
+def test_a_field_of_an_extension_is_no_member_of_torchserves_by_its_name_alone(house: House) -> None:
+    model = serve(house)
+
+    told = describe(model, further=lambda _: {"minWorkers": 7}, members=lambda _: {"stateful": True})
+
+    assert list(told) == KEYS
+    assert (told["minWorkers"], told["tsctl"]["minWorkers"]) == (1, 7)
+    assert (told["stateful"], "stateful" in told["tsctl"]) == (True, False)
+
+
 def test_a_worker_on_a_gpu_is_described_with_what_it_holds_there(house: House) -> None:
     model = serve(house)
     worker = house.engine.workers[0]

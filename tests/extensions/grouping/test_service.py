@@ -9,9 +9,9 @@ import pytest
 from tests.api.house import House
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.job import Job
+from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.extensions.grouping.grouping import LengthGrouping
 from tsctl.daemon.extensions.grouping.service import GroupingService
-from tsctl.daemon.rows import VersionView
 from tsctl.extensions.grouping import COMMAND_LINE
 
 

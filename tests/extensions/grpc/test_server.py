@@ -1,6 +1,7 @@
 """The gRPC server: its port, its end, and its import, which only a daemon that serves gRPC pays for."""
 
 import asyncio
+import os
 import socket
 import subprocess
 import sys
@@ -80,11 +81,17 @@ def test_a_missing_package_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPa
     assert caught.value.hint == "install it with `pip install 'tsctl[grpc]'`"
 
 
-def test_grpc_is_imported_without_its_handlers_of_forks() -> None:
+@pytest.mark.parametrize("chosen", ["", "1"])
+def test_grpc_is_imported_without_its_handlers_of_forks_and_workers_have_what_the_operator_chose(chosen: str) -> None:
     program = (
-        "import os, sys, tsctl.daemon.extensions.grpc.server as s; before = 'grpc' in sys.modules;"
-        "s.load_grpc(); print(before, 'grpc' in sys.modules, os.environ['GRPC_ENABLE_FORK_SUPPORT'])"
+        "import ctypes, os, sys, tsctl.daemon.extensions.grpc.server as s; before = 'grpc' in sys.modules;"
+        "s.load_grpc(); c = ctypes.CDLL(None).getenv; c.restype = ctypes.c_char_p;"
+        "from grpc._cython import cygrpc;"
+        "print(before, 'grpc' in sys.modules, cygrpc._GRPC_ENABLE_FORK_SUPPORT,"
+        " c(b'GRPC_ENABLE_FORK_SUPPORT').decode(), os.environ.get('GRPC_ENABLE_FORK_SUPPORT', 'unset'))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    inherited = {name: value for name, value in os.environ.items() if name != "GRPC_ENABLE_FORK_SUPPORT"}
+    environment = inherited | ({"GRPC_ENABLE_FORK_SUPPORT": chosen} if chosen else {})
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
 
-    assert done.stdout.split() == ["False", "True", "0"]
+    assert done.stdout.split() == ["False", "True", "False", "0", chosen or "unset"]

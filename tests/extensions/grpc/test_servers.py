@@ -84,6 +84,15 @@ async def code_of(address: str, method: str, token: str = "", credentials: Any =
     return "OK"
 
 
+async def test_servers_that_are_asked_for_again_are_new_ones_alone(tmp_path: Path) -> None:
+    service = made(tmp_path, "127.0.0.1:0")
+    async with begun(service) as before:
+        pass
+    async with begun(service) as servers:
+        assert len(servers.servers) == 1 and servers.servers[0] is not before.servers[0]
+        assert [await code_of_ping(address) for address in servers.bound] == ["OK"]
+
+
 async def test_each_address_serves_predictions_and_health(tmp_path: Path) -> None:
     async with begun(made(tmp_path, "127.0.0.1:0", "http://localhost:0")) as servers:
         assert len(set(servers.bound)) == 2

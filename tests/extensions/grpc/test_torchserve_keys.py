@@ -41,6 +41,8 @@ def test_the_keys_of_inference_open_inference_and_a_flag_wins(
     config = configured(tmp_path, *lines, environment=SECRET, **flags)
 
     assert (config.grpc_address, config.grpc_management_address, config.notes) == (addresses, None, ())
+    whence = "flag" if flags else "file" if addresses else "default"
+    assert (config.origins["grpc_address"], config.origins["grpc_management_address"]) == (whence, "default")
 
 
 def test_management_is_opened_with_a_token_only(tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ import pytest
 
 from tsctl.daemon.api.inference.openapi import describe_api, describe_model
 from tsctl.daemon.api.inference.paths import facts_of, model_named, predicts
+from tsctl.daemon.declarations import PathFacts
 from tsctl.daemon.http.messages import error_body
 from tsctl.daemon.model_settings.declarations import DeclaredTensor
-from tsctl.daemon.rows import PathFacts
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,8 @@ class RollingDaemon(StubDaemon):
 
     def use(self, engine: StubEngine) -> None:
         super().use(engine)
-        parts = SimpleNamespace(
-            registry=self.registry, registrar=self.registrar, clock=engine.clock, observation=self.registrar
-        )
+        noted = SimpleNamespace(events=self.registrar.events)
+        parts = SimpleNamespace(registry=self.registry, registrar=self.registrar, clock=engine.clock, observation=noted)
         self.service = RolloutsService(cast(Kernel, parts))
         self.service.extension = RolloutsExtension()
         connect(self.registrar, [self.service])

@@ -22,7 +22,7 @@ from tsctl.daemon.models.settings import Overrides
 async def test_a_replacement_begins_with(
     target: float, overrides: dict[str, Any], expected: int, bench: StubDaemon
 ) -> None:
-    bench.registrar.replacing.told = [carry_over]
+    bench.registrar.replacing.replacing_listeners = [carry_over]
     asked = Overrides(workers=1, max_workers=4, target_queue=target)
     old = await bench.registrar.register(Registration(url=bench.mar(), overrides=asked))
     old.pool.scale(3)

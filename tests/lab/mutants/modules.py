@@ -71,7 +71,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "decide: if facts.idle + traffic.busy > 1 or self._parts:: facts.idle + traffic.busy > 1"
         " → facts.idle + traffic.busy >= 1": "the plan for one worker is the one that is there",
         "_plan: self._found_for = found_for → pass": "what was found is found anew, and is the same",
-        "_plan: if workers > 1:: workers > 1 → workers >= 1": "halves were forgotten when there were several workers",
+        "_plan: if workers > 1 and self._halves is not None:: workers > 1 → workers >= 1": (
+            "halves were forgotten when there were several workers"
+        ),
         "_best: if waited >= gain → if False": "the value of a longer wait is not above 0",
     },
     "tsctl.daemon.workers.inflight": {
@@ -82,8 +84,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "kill: self.reconcile(0.0): 0.0 → 1.0": "whoever has time to leave is killed at once",
     },
     "tsctl.daemon.core.arena": {
-        "add: if self._lease is not None → if True": "without a lease the view is empty, and so is the piece",
-        "end: if self.size < self._most → if True": "to cut a place to its length changes nothing",
+        "add_piece: if self._lease is not None → if True": "without a lease the view is empty, and so is the piece",
+        "payload: if self.size < self._most → if True": "to cut a place to its length changes nothing",
     },
     "tsctl.daemon.http.parsing.parser": {
         "feed: elif self.state == BODY and self.body.count + len(data) <= self.body.length:: self.state == BODY"

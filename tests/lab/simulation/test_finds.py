@@ -60,12 +60,12 @@ def bytes_forgotten(once: Any, queue: Queue, job: Job) -> None:
 
 def ended_with_a_kill(once: Any, in_flight: InFlight, retry: bool, reply: Reply) -> Any:
     ended = once(in_flight, retry, reply)
-    in_flight.end_leases()
+    in_flight.end_all_leases()
     return ended
 
 
 def ended_with_the_connection(once: Any, worker: LocalWorker) -> None:
-    worker.in_flight.end_leases()
+    worker.in_flight.end_all_leases()
     once(worker)
 
 
@@ -158,7 +158,7 @@ ERRORS = [
     row("ends leases with the connection", "a worker reads what its request was sent with", LocalWorker,
         _disconnect=Around(ended_with_the_connection)),
     row("keeps memory of answered batches", "no memory is left to whoever has ended", InFlight,
-        finish=InFlight._take_out, end_leases=nothing),
+        finish=InFlight._take_out, end_all_leases=nothing),
     row("does not remember", "what is registered is on the disk", Ledger, save=not_saved),
     row("gives credit for what nobody has read", "credit is given for what a client has read", RowFlow,
         passed=Around(credit_for_what_nobody_has_read)),

@@ -112,4 +112,4 @@ def pack_contents(
                     yield
     except IndexError:
         raise BadRequest("a number does not end where it should.") from None
-    return packed.give_back(), count
+    return packed.payload(), count

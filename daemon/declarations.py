@@ -1,4 +1,4 @@
-"""The words of the seam that need nothing else: rows that join the core's tables, protocols, the documents of versions.
+"""The words of the seam that need nothing else: rows of the core's tables, protocols, the documents of versions.
 
 Standard library only: the command line reads the tables of extensions (tables.py).
 """
@@ -18,7 +18,8 @@ Operations = Mapping[str, Mapping[str, dict[str, Any]]]  # path → method → o
 class VersionView(Enum):
     """A document that shows a version."""
 
-    DESCRIPTION = auto()  # `tsctl describe`: a field is in `tsctl`, or in the place of TorchServe's of the same name
+    DESCRIPTION = auto()  # `tsctl describe`: fields of its `tsctl`
+    MEMBERS = auto()  # the members beside that, which are TorchServe's: values in the place of the core's
     LIST = auto()  # `tsctl status`
     LIVE = auto()  # `/tsctl/live`, from which `tsctl top` draws
     WORKER = auto()  # `/tsctl/worker`: settings of its workers that are other than its own

@@ -1,0 +1,63 @@
+"""The assembly of a daemon: what is left of it when an extension refuses to start."""
+
+import asyncio
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from tests.kit.build import make_config
+from tsctl.daemon.config.tokens import Tokens
+from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.extension import Extension, Kernel, Service
+from tsctl.daemon.lifecycle.upgrade.successor import Launch
+from tsctl.daemon.server import models
+from tsctl.daemon.server.assembly import Assembly
+from tsctl.daemon.workers.local_engine import LocalEngine
+
+
+class _Engine(LocalEngine):
+    ended: list[str]
+
+    def close(self) -> None:
+        self.ended.append("closed")
+        super().close()
+
+    def kill_leftovers(self) -> None:
+        self.ended.append("killed")
+
+
+class _Refusing(Extension):
+    name = "refusing"
+
+    def install(self, kernel: Kernel) -> Service:
+        raise StartError(f"{kernel.config.state_dir} is not to its liking")
+
+
+def test_an_extension_that_refuses_to_start_leaves_no_process_of_the_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[str] = []
+
+    def made(*arguments: Any, alone: bool, **named: Any) -> _Engine:
+        assert alone
+        engine = _Engine(*arguments, **named)  # this process has other children
+        engine.ended = ended
+        return engine
+
+    monkeypatch.setattr(models, "LocalEngine", made)
+    nothing = cast(Any, SimpleNamespace())
+    launch = Launch([], os.getcwd())
+    assembly = Assembly(
+        make_config(tmp_path, template="false"), launch, nothing, nothing, [_Refusing()], foreground=False
+    )
+
+    async def assemble() -> None:
+        with pytest.raises(StartError, match="is not to its liking"):
+            assembly.parts(nothing, Tokens(), None)
+
+    asyncio.run(assemble())
+
+    assert ended == ["closed", "killed"]
