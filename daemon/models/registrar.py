@@ -205,6 +205,10 @@ class Registrar:
             if self.replacing.replaceable(old.name, old.version) is not old:
                 raise Conflict(old.name, old.version)
             source, request = old.source, replace(old.request, synchronous=False)
+            if old.presence.least and request.overrides.workers is None:  # scaled, or loaded on demand
+                request = replace(
+                    request, overrides=request.overrides.changed({"fallback_workers": old.presence.least})
+                )
             new = self.factory.build(
                 request, ArchiveTexts(source.manifest, source.document), source.directory, source.unpacked, source.mark,
                 listed=source.listed, restored=old.at_startup, declared=old.declared, notes=old.notes,

@@ -166,6 +166,15 @@ def test_a_model_that_does_not_load_is_told_and_ends_the_worker(
     assert failed.traceback in capsys.readouterr().err
 
 
+def test_a_warm_up_that_fails_is_one_too(model_dir: Path) -> None:
+    write(model_dir / "mine.py", ECHO)
+    write(model_dir / "config.yaml", "warmup: none.txt\n")
+    load = load_of(model_dir)
+    load.manifest = {"model": {"configFile": "config.yaml"}}
+
+    assert "`none.txt`" in failure_of(load).error
+
+
 def test_a_bug_of_ours_is_shown_whole(model_dir: Path) -> None:
     unchecked = load_of(model_dir)
     unchecked.manifest = {"model": None}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit.archives import write_files
+from tests.kit.archives import model_files, write_files
 from tests.kit.daemon import NEVER, StubDaemon, until
 from tests.models.replacements import begin, other, ready, replace
 from tsctl.daemon import paths
@@ -126,6 +126,29 @@ async def test_a_version_is_built_anew_with_its_workers_unless_another_has_its_p
         await bench.registrar.renew(new, "the same archive")
     await bench.registrar.unregister("m", None)
     assert bench.unpacked == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "archive", "scaled", "ready"),
+    [
+        pytest.param(Overrides(), "", 3, 3, id="nobody has named a number"),
+        pytest.param(Overrides(fallback_workers=2), "", 0, 2, id="a fallback"),
+        pytest.param(Overrides(fallback_workers=2), "", 3, 3, id="a fallback, then scaled"),
+        pytest.param(Overrides(), "minWorkers: 2", 0, 2, id="of the archive"),
+        pytest.param(Overrides(workers=1), "minWorkers: 2", 0, 1, id="of the registration"),
+    ],
+)
+async def test_a_version_is_built_anew_with_as_many_workers_whoever_chose_their_number(
+    bench: StubDaemon, asked: Overrides, archive: str, scaled: int, ready: int
+) -> None:
+    write_files(bench.store / "m", model_files(configFile="c.yaml") | {"c.yaml": archive.encode()})
+    old = await bench.registrar.register(Registration(url="m", overrides=asked))
+    if scaled:
+        old.scale(scaled, scaled)
+
+    new = await bench.registrar.renew(old, "the same archive")
+
+    assert new.pool.ready == ready
 
 
 async def test_a_version_is_neither_loaded_nor_unloaded_while_another_is_about_to_replace_it(bench: StubDaemon) -> None:

@@ -162,3 +162,15 @@ def test_a_client_that_leaves_takes_its_waiting_job_with_it(house: House) -> Non
 
     assert len(model.queue) == 0
     assert third.transport.closed
+
+
+def test_a_client_that_closes_its_side_gets_what_is_running(house: House) -> None:
+    slowly(house)
+    serve(house)
+    peer = house.send("POST", "/predictions/m", b"cat")
+
+    peer.finish()
+    house.clock.advance(10.0)
+
+    assert peer.bodies == [b"cat"]
+    assert peer.transport.closed

@@ -12,6 +12,7 @@ from tests.models.replacements import other
 from tsctl.daemon.core.errors import NoReadyWorker, WorkersFailed
 from tsctl.daemon.extensions.residency.residence import residence_of
 from tsctl.daemon.extensions.residency.state import ResidenceState
+from tsctl.daemon.models.change import change_settings
 from tsctl.daemon.models.registrar import Registration, no_progress
 from tsctl.daemon.models.settings import Overrides
 from tsctl.daemon.models.version import ModelVersion
@@ -37,6 +38,18 @@ async def test_a_model_without_a_number_of_workers_has_one_when_it_is_loaded(tmp
     assert model.pool.wanted == 0
     assert await answered(bench, model, "a") == 200
     assert model.pool.ready == 1
+
+
+async def test_a_model_without_a_number_of_workers_keeps_its_one_when_it_is_built_anew_to_stay(tmp_path: Path) -> None:
+    bench = ResidentDaemon(tmp_path)
+    model = await register(bench)
+    await answered(bench, model, "a")
+    change_settings(model, {"loading": "at_once"})
+
+    new = await bench.registrar.renew(model, "the same archive")
+
+    assert new.settings.loading == "at_once"
+    assert new.pool.ready == 1
 
 
 async def test_what_was_unloaded_stays_so_over_a_restart_and_comes_back_with_its_workers(tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ MODULES: dict[str, tuple[str, ...]] = {
         "tests/models/test_registrar.py",
         "tests/models",
         "tests/api/management",
+        "tests/api/test_conversations.py",
+        "tests/extensions/residency",
         "tests/lifecycle",
     ),
 }
