@@ -65,6 +65,7 @@ def test_a_killed_worker_is_told_with_its_pid_and_how_it_ended(echo: Served) -> 
     assert [each["kind"] for each in described] == ["registered", "model-ready", "worker-exited"]
 
 
+@pytest.mark.thin
 def test_a_full_disk_is_told_while_requests_are_answered_and_what_was_told_meanwhile_is_kept(echo: Served) -> None:
     before, now = resource.prlimit(echo.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY)), time.time()
 
@@ -72,9 +73,6 @@ def test_a_full_disk_is_told_while_requests_are_answered_and_what_was_told_meanw
     refused = echo.command("PATCH", "/models/echo?batch_size=3")
     assert refused.status == 500
     assert "it could not be saved and will be lost on restart: cannot write" in refused.json["message"]
-    assert echo.ask("/predictions/echo", bytes(100_000), content_type="application/octet-stream").status == 200
-    archive = echo.command("POST", f"/models?url={echo.pack('echo', name='other')}")
-    assert archive.status == 400 and "cannot be unpacked" in archive.json["message"]
 
     def kinds() -> list[str]:
         return [event["kind"] for event in echo.command("GET", "/tsctl/events").json["events"]]
@@ -87,14 +85,19 @@ def test_a_full_disk_is_told_while_requests_are_answered_and_what_was_told_meanw
     )
     assert "not-remembered" in kinds()
     assert all(event["time"] - now < SOON for event in lost())
+    assert echo.ask("/predictions/echo", bytes(100_000), content_type="application/octet-stream").status == 200
+    archive = echo.command("POST", f"/models?url={echo.pack('echo', name='other')}")
+    assert archive.status == 400 and "cannot be unpacked" in archive.json["message"]
 
     resource.prlimit(echo.pid, resource.RLIMIT_FSIZE, before)
     echo.tsctl("scale", "echo", "--workers", "2")
+    assert echo.command("PATCH", "/models/echo?max_batch_delay=7").status == 200
     assert "scaled to 2 workers" in log(echo) and "could not be written here)" in log(echo)
     echo.stop()
     echo.start()
     assert {"log-lost", "not-remembered", "scaled"} <= set(kinds())
-    assert echo.describe("echo")["batchSize"] == 3, "the next change that could be written brought it"
+    described = echo.describe("echo")
+    assert (described["batchSize"], described["maxBatchDelay"]) == (3, 7), "the next that could be written brought both"
     assert [model["name"] for model in echo.status["models"]] == ["echo"]
 
 

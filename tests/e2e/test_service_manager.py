@@ -11,9 +11,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
+from tests.e2e.load import Connecting, repeating
 from tests.e2e.served import PATIENCE, TSCTL, Served, connects, eventually, running
 from tests.lab.harness.daemon import command_of
 
@@ -126,6 +128,21 @@ def test_a_connection_waits_while_the_daemon_restarts(idle: Served, manager: Ser
 
     assert waiting.getresponse().status == 200
     waiting.close()
+
+
+def test_a_restart_refuses_no_connection(idle: Served, manager: ServiceManager) -> None:
+    process = manager.start()
+    clients = Connecting(partial(idle.ask, "/live", method="GET"))
+
+    with repeating(clients.once):
+        manager.wait(lambda: clients.answered > 0, "a client is answered")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+        manager.start()
+        manager.wait(partial(clients.went_on, clients.answered), "a client is answered again")
+
+    assert clients.refused == 0
+    assert clients.closed <= 1
 
 
 def test_after_an_upgrade_the_new_daemon_speaks_and_the_main_process_ends_with_it(

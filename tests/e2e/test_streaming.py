@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.served import PATIENCE, Served
-from tests.e2e.test_overload import MIB, anonymous
+
+MIB = 1024 * 1024
+
+
+def anonymous(pid: int) -> int:
+    """Bytes of a process that no file holds: its heap, and the arena."""
+    with open(f"/proc/{pid}/status") as status:
+        return sum(int(line.split()[1]) for line in status if line.startswith(("RssAnon:", "RssShmem:"))) * 1024
 
 
 @pytest.fixture(scope="session")

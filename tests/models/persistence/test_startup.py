@@ -1,12 +1,13 @@
 """What a list of models makes of those of the last run; the starts are in `registrations/starting.txt`."""
 
+import asyncio
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.kit.daemon import StubDaemon
+from tests.kit.daemon import StubDaemon, until
 from tsctl.daemon.core.errors import NoReadyWorker
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
 from tsctl.daemon.models.persistence.startup import Listing, Startup, StartupPlan, parse_listings, plan
@@ -111,7 +112,11 @@ async def test_what_is_listed_or_was_registered_is_expected_until_it_is_register
     startup.restore()
 
     assert [again.registry.expects(name) for name in ("kept", "listed", "known", "other")] == [True, True, True, False]
-    await startup.load()
+    loading = asyncio.ensure_future(startup.load())
+    await until(lambda: not again.registry.expects("kept"))
+    assert not startup.done, "the others are still unpacked"
+    await loading
+    assert startup.done
     assert not any(again.registry.expects(name) for name in ("kept", "listed", "known"))
     assert {model.name for model in again.registry} == {"kept", "listed"}
     with pytest.raises(NoReadyWorker, match='"known" could not be loaded at the start'):
