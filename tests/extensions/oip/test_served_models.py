@@ -6,6 +6,7 @@ from base64 import b64encode
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from PIL import Image
 
@@ -16,12 +17,19 @@ from tsctl.handlers.requests.audio import to_wav
 from tsctl.handlers.sdk.loader import import_file
 
 
-def test_a_built_in_handler_takes_an_image_as_a_tensor(shared: Served, tmp_path: Path) -> None:
-    torch.jit.script(import_file(ARCHIVES / "small_net.py").SmallNet().eval()).save(str(tmp_path / "model.pt"))
+@pytest.mark.parametrize("file", ["model.pt", "model.pt2"])
+def test_a_built_in_handler_takes_an_image_as_a_tensor(shared: Served, tmp_path: Path, file: str) -> None:
+    network = import_file(ARCHIVES / "small_net.py").SmallNet().eval()
+    if file == "model.pt":
+        torch.jit.script(network).save(str(tmp_path / file))
+    else:
+        rows = torch.export.Dim("rows", min=1, max=8)
+        program = torch.export.export(network, (torch.zeros(2, 3, 224, 224),), dynamic_shapes=({0: rows},))
+        torch.export.save(program, tmp_path / file)
     names = tmp_path / "index_to_name.json"
     names.write_text(json.dumps({0: "red", 1: "green", 2: "blue"}))
     packing = Packing(
-        model_name="tensors", version="1.0", handler="image_classifier", serialized_file=tmp_path / "model.pt",
+        model_name="tensors", version="1.0", handler="image_classifier", serialized_file=tmp_path / file,
         extra_files=str(names),
     )  # fmt: skip
     shared.tsctl("register", write_archive(packing, shared.store, force=True).name)
@@ -33,6 +41,7 @@ def test_a_built_in_handler_takes_an_image_as_a_tensor(shared: Served, tmp_path:
     metadata = json.loads(shared.ask("/v2/models/tensors", method="GET").body)
     answer = shared.ask("/v2/models/tensors/infer", json.dumps(in_json).encode())
     plain = shared.ask("/v2/models/tensors/infer", picture)
+    shared.tsctl("unregister", "tensors")
 
     assert [each["name"] for each in (*metadata["inputs"], *metadata["outputs"])] == ["data", "output"]
     (output,) = json.loads(answer.body)["outputs"]

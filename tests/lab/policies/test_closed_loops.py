@@ -26,6 +26,9 @@ def row_of(clients: int, model: SimulatedModel = MODEL, *, kept: bool = True) ->
     return Row("", Closed(clients, kept=kept), model)
 
 
+OF_TWO_WORKERS = [Row(f"2 workers, {n} client{'s' * (n > 1)}", Closed(n), SimulatedModel(workers=2)) for n in (1, 4, 9)]
+
+
 @pytest.mark.slow
 def test_one_client_waits_for_nobody() -> None:
     row = row_of(1)
@@ -76,7 +79,7 @@ def test_batch_times_that_were_first_guessed_ten_times_wrong_cost_less_than_two_
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("row", CLOSED, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [*CLOSED, *OF_TWO_WORKERS], ids=lambda row: row.name)
 def test_no_other_servers_rule_is_much_better_anywhere(row: Row) -> None:
     """In the mean of all seeds: where lengths are drawn, a single one may favour either rule by 4 %."""
     means = {
