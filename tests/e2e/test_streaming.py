@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.served import PATIENCE, Served
-from tests.e2e.test_overload import MIB
+
+MIB = 1024 * 1024
 
 
 def anonymous(pid: int) -> int:

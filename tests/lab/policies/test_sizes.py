@@ -3,9 +3,15 @@
 `python -m tests.lab simulate` tries all cells; here are one of each kind.
 """
 
+from functools import partial
+
 import pytest
 
-from tests.lab.policies.sizes import CURVES, Case, is_near, measure
+from tests.lab.policies.loads import Closed
+from tests.lab.policies.sizes import CURVES, FEWER, NEAR_ENOUGH, Case, constant, is_near, measure
+from tests.lab.policies.world import World
+from tsctl.daemon.batching.policies.auto import Auto
+from tsctl.daemon.models.registering.spec import FIRST
 
 SOME = [
     ("25 n", 1, 1.0, 8),
@@ -30,6 +36,19 @@ def test_auto_is_as_fast_as_the_best_size(name: str, workers: int, cores: float,
     result = measure(Case(curve, workers, cores, clients))
 
     assert is_near(result) and result.later < 1.25, result
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("workers", [2, 4])
+def test_clients_of_several_workers_are_served_so_after_a_few_hundred_requests(workers: int) -> None:
+    case, load = Case(8, workers, float(workers), 8), Closed(8)  # 8 + 0.4 n
+    best = max(case.run(constant(size, size), load, FEWER, size).throughput for size in case.sizes)
+    world = World(case.model, partial(Auto, first=FIRST))
+    load.start(world)
+
+    soon = world.run(1500).settled(0.2)
+
+    assert soon.throughput >= NEAR_ENOUGH * best
 
 
 @pytest.mark.heavy
