@@ -342,7 +342,7 @@ class BestSize:
         if not present:
             return 0
         now = known[present]
-        best, least, larger = 0, math.inf, math.inf
+        best, least, larger = 0, math.inf, self.most
         # Where the straight line has no fixed part, it does not fit: smaller batches are cheaper than it says.
         predicted = self._times.spread and len(known) >= VARIED and self._times.per_batch > 0.0
         half = self._costs.get(present // 2)
