@@ -18,7 +18,7 @@ class Parts:
     """The parts of a daemon that does not listen yet.
 
     Attributes:
-        services: begun in this order before anything listens, and closed in the reverse one when all answers have left.
+        services: begun in this order when the daemon listens, and closed in the reverse one when all answers have left.
         notes: sentences for the operator.
     """
 

@@ -21,9 +21,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-MOST_STAGED = (
-    256 * 2**20
-)  # bytes that cross the bus together: torch keeps such pinned memory, two blocks of each power of two
+MOST_STAGED = 256 * 2**20  # bytes that cross together: torch keeps such pinned memory, two blocks of a power of two
 
 
 class Coming(NamedTuple):
@@ -48,11 +46,12 @@ def begin(tensor: torch.Tensor) -> Coming:
     """Start the copy of a tensor into main memory, behind what the calling thread has started on the GPU."""
     if tensor.device.type != "cuda":
         return Coming(tensor, None)
-    copies, kernels = stream(tensor.device, "back"), torch.cuda.current_stream(tensor.device)
-    host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-    copies.wait_stream(kernels)
-    with torch.cuda.device(tensor.device), torch.cuda.stream(copies):
-        host.copy_(tensor, non_blocking=True)
+    with torch.cuda.device(tensor.device):
+        copies, kernels = stream(tensor.device, "back"), torch.cuda.current_stream(tensor.device)
+        host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+        copies.wait_stream(kernels)
+        with torch.cuda.stream(copies):
+            host.copy_(tensor, non_blocking=True)
     tensor.record_stream(copies)
     end = torch.cuda.Event(blocking=True)  # the thread sleeps, where it would compute until then
     end.record(copies)

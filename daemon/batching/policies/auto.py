@@ -17,7 +17,7 @@ waits for the daemon and the clients instead, these may be served in two halves 
 import math
 from typing import Final
 
-from tsctl.daemon.batching.policies.collector import Facts, Send, Wait, latest
+from tsctl.daemon.batching.policies.collector import MARGIN, Facts, Send, Wait, latest
 from tsctl.daemon.batching.policies.split import best_parts, parts_now, taken_now
 from tsctl.daemon.batching.traffic.best_size import BestSize
 from tsctl.daemon.batching.traffic.callers import Survival
@@ -70,17 +70,17 @@ class Auto:
             if self._best.trying:
                 self.drained()
                 return Send(enough, "probe")
-            return self._send(facts, "full" if waiting >= self._best.size else "half")
+            return self._send(facts, now, "full" if waiting >= self._best.size else "half")
         # 2. A job has been held for the maximum delay.
         due = (now if facts.held is None else facts.held) + self._max_delay
         if now >= due:
-            return self._send(facts, "delay")
+            return self._send(facts, now, "delay")
         # 3. No time is left, or no further job is accepted.
         if facts.stopping:
-            return self._send(facts, "stopping")
+            return self._send(facts, now, "stopping")
         due = min(due, latest(facts, times))
         if now >= due:
-            return self._send(facts, "deadline")
+            return self._send(facts, now, "deadline")
         # 4. Another busy worker would only slow the others down: join the clients that return from there.
         if self._parts and traffic.busy >= self._parts:
             return Wait(due)
@@ -89,22 +89,22 @@ class Auto:
         if not callers.strangers:
             callers.forget_silent(now, traffic.turnarounds)
             if callers.present == callers.regulars and not callers.strangers:
-                return self._send(facts, "nobody_left")
+                return self._send(facts, now, "nobody_left")
             if self._parts > traffic.busy and waiting >= self._share:
-                return self._send(facts, "split")
+                return self._send(facts, now, "split")
         # 6. Nothing is known yet: the first bursts are held, a newcomer's single request is not.
         if facts.idle > 1 and not times.spread and not self._parts:
-            return self._send(facts, "split")  # several sizes at once: this is how a and c are learned
+            return self._send(facts, now, "split")  # several sizes at once: this is how a and c are learned
         if not times.known:
             company = callers.open > 1 or traffic.gap <= self._max_delay
-            return Wait(due) if company else self._send(facts, "nobody_left")
+            return Wait(due) if company else self._send(facts, now, "nobody_left")
         # 7. Too little can be won by a timer. But pending input is read first, while that brings more jobs: eight
         # clients of a handler that does nothing come in batches of 8, not 4, at 40 µs of CPU a request, not 50.
         if times.per_batch < (LEAST_HOLD if self._parts else LEAST_GAIN):
             if traffic.missing and waiting > self._seen:
                 self._seen = waiting
                 return Wait(now)
-            return self._send(facts, "no_gain")
+            return self._send(facts, now, "no_gain")
         # 8. Hold while holding pays.
         missing = self._missing()
         if now < self._return_due and missing:
@@ -114,13 +114,13 @@ class Auto:
             self._return_due = now + hold
         else:
             hold = self._burst(waiting, now)
-        return Wait(min(due, now + hold)) if hold else self._send(facts, "no_gain")
+        return Wait(min(due, now + hold)) if hold else self._send(facts, now, "no_gain")
 
     def drained(self) -> None:
         self._return_due = 0.0
         self._seen = 0
 
-    def _send(self, facts: Facts, reason: str) -> Send:
+    def _send(self, facts: Facts, now: float, reason: str) -> Send:
         self._return_due = 0.0
         self._seen = 0
         waiting, size = facts.waiting, self._best.size
@@ -145,8 +145,10 @@ class Auto:
                 over = parts_now(traffic.together, count, facts.idle, traffic.busy, traffic.gaps.rate)
             if over > 1:
                 return Send(min(waiting, size * over), "split", over=min(over, waiting))
-        elif count > 1 and self._traffic.busy and self._traffic.times.spread and facts.deadline == math.inf:
+        elif count > 1 and self._traffic.busy and self._traffic.times.spread:
             traffic = self._traffic
+            if facts.deadline - now < MARGIN * traffic.times.of(count):
+                return Send(count, reason)  # who is left behind waits for another worker's batch, too
             taken = taken_now(traffic.together, waiting, size, 1 + traffic.busy, traffic.gaps.rate)
             if taken < count:
                 return Send(taken, "split")

@@ -8,7 +8,7 @@ Each batch has a reason, which is counted and shown; see daemon/tables.py.
 """
 
 import math
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -77,7 +77,7 @@ class Collector(Protocol):
         """Note that the queue is empty although no batch was sent: the jobs' clients left."""
 
 
-MARGIN = 2.0  # batches: the running one, and this one, have to end before the first deadline
+MARGIN: Final = 2.0  # batches: another one, and this one, have to end before the first deadline
 
 
 def may_send_ahead(facts: Facts, ready: int, batch_size: int, seconds: float, now: float) -> bool:

@@ -1,7 +1,7 @@
 """How jobs are split over several workers: those of known clients, and those of strangers, whose next ones are unknown.
 
 known clients    best_parts    as many batches at the same time as give the most answers a second
-strangers        parts_now     several workers are idle: cut over them, but for the last one
+strangers        parts_now     several workers are idle: cut over them, over the last one only if it can be spared
                  taken_now     one worker is idle: it takes what wait, or leaves some to the next one
 """
 

@@ -42,7 +42,7 @@ class Halves:
         self.share = 0
         self._clients = 0
         self._whole = self._halves = 0.0  # seconds a job, each way; 0.0 until measured
-        self._kept: dict[int, tuple[float, float]] = {}  # both, of other numbers of clients, the latest last
+        self._kept: dict[int, tuple[float, float, int]] = {}  # both, and their age, of other numbers of clients
         self._age = 0  # spans since both are known
         self._tries = False  # this span is a trial
         self._last = 0.0  # when the last batch came back
@@ -99,11 +99,11 @@ class Halves:
         """Go on with so many clients from what was measured of as many before."""
         kept = self._kept
         if self._whole:
-            kept[self._clients] = self._whole, self._halves
+            kept[self._clients] = self._whole, self._halves, self._age
             if len(kept) > KEPT:
                 del kept[next(iter(kept))]
-        self._clients, self._tries, self._age = clients, False, 0
-        self._whole, self._halves = kept.pop(clients, (0.0, 0.0))
+        self._clients, self._tries = clients, False
+        self._whole, self._halves, self._age = kept.pop(clients, (0.0, 0.0, 0))
         self.share = max(1, clients // 2) if self._pays else 0
 
     @property

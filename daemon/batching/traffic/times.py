@@ -203,7 +203,8 @@ class Together:
         half as large a batch, or half as many busy workers, make it at most twice as fast.
 
     So a kind that may be better is tried, is believed once measured, and is tried again when forgotten: after a
-    thousand batches or so of other kinds (optimism in the face of uncertainty, as in bandit algorithms).
+    thousand batches or so of other kinds, or some twenty seconds of shorter ones (optimism in the face of uncertainty,
+    as in bandit algorithms).
 
     Args:
         times: predict batches of sizes that were not measured.

@@ -1,7 +1,7 @@
 """Predictions, health, reflection and management over gRPC, at addresses of its own.
 
 torchserve_keys          TorchServe's keys of config.properties for gRPC
-servers                  a daemon's addresses, what is served there, and its end
+servers                  a daemon's addresses, and what is served there
 server                   one server: each call from its metadata to its answer, and a loop that ends
 heads, codes             a call's metadata, and its status
 torchserve, prediction   TorchServe's predictions

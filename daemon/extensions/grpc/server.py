@@ -438,7 +438,7 @@ class GrpcServer:
         return "gRPC " + " ".join(_text(host, port) for host, port in self._addresses)
 
     def bind(self, addresses: Sequence[tuple[str, int]], credentials: Any = None, *, alone: bool = True) -> list[int]:
-        """Bind the addresses, and return the port of each; calls wait until `start`.
+        """Bind the addresses, and return the port of each; calls wait until `begin`.
 
         Args:
             credentials: grpc's, of a TLS certificate; None for plain text.

@@ -1,4 +1,4 @@
-"""The gRPC side of one daemon, from its addresses to its end: what server.py starts and closes as one object."""
+"""The gRPC side of one daemon: its addresses, what is served at each, and the servers that the daemon begins."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -227,6 +227,7 @@ def _execute(launch: Launch, python: str, inheritance: Inheritance, channel: int
                 *([] if launch.parent is None else [launch.parent]),
             ),
             start_new_session=True,
+            env=os.environ,  # without it, C's environment: grpc, imported, has a variable of its own there
             cwd=launch.directory if os.path.isdir(launch.directory) else "/",
         )
     except OSError as error:
