@@ -1,6 +1,7 @@
 """A busy worker gets one more batch, if it is full and there is one for every worker."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from tests.kit.version import StubVersion
 from tsctl.daemon.batching.policies.collector import Facts, may_send_ahead
 from tsctl.daemon.batching.policies.table import make_collector
+from tsctl.daemon.core.job import Job
 
 
 @pytest.mark.parametrize(
@@ -50,6 +52,34 @@ def test_a_busy_worker_is_sent_the_other_half_of_the_clients() -> None:
 
     assert bench.batches == ["a b", "c d"]
     assert bench.dispatcher.reasons == {"half": 1, "ahead": 1}
+
+
+class FirstAndLast:
+    """Chooses the oldest job and the youngest."""
+
+    look_ahead = 9
+
+    def choose(self, jobs: Sequence[Job], batch_size: int, now: float) -> list[Job]:
+        return [jobs[0], jobs[-1]]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "batches"),
+    [
+        pytest.param(0.0, ["a f"], id="their duration is unknown"),
+        pytest.param(0.002, ["a f", "b e"], id="short ones, chosen of those that wait"),
+        pytest.param(0.006, ["a f"], id="before longer ones the worker may wait for a better choice"),
+    ],
+)
+def test_batches_formed_by_a_choice_are_sent_ahead_only_if_they_are_short(seconds: float, batches: list[str]) -> None:
+    bench = pairs()
+    bench.model.queue.choice = FirstAndLast()
+    if seconds:
+        bench.model.traffic.times.learn_batch(2, seconds)
+
+    bench.send(*"abcdef")
+
+    assert bench.batches == batches
 
 
 @pytest.mark.parametrize("policy", ["greedy", "fixed"])
