@@ -5,7 +5,7 @@ requeues or ends a job, so no half-states exist. The pump runs once per turn of 
 the bytes that have already arrived have become jobs.
 
 A worker may get a second batch while it runs one, to start without waiting for the daemon; where batches
-are formed by length only if they are short, since those left to choose from are fewer.
+are formed by length only if they are short, or so many wait that no more would be chosen from.
 
 A job whose worker died returns to the head of the queue once, and then runs alone: if that job kills
 workers, no other job is lost with it. The same holds for the jobs of a batch of several that exceeded
@@ -352,7 +352,8 @@ class Dispatcher:
         if head.runs_alone or len(self._queue) < size:
             return 0  # nearly always, and decided without further computation
         seconds = self._traffic.times.of(size)
-        if self._queue.choice is not None and not 0.0 < seconds < CHOSEN_AHEAD:
+        choice = self._queue.choice
+        if choice is not None and not 0.0 < seconds < CHOSEN_AHEAD and len(self._queue) < choice.look_ahead * size:
             return 0
         facts = self._facts()
         if self._queue.low:

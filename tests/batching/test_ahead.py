@@ -57,27 +57,30 @@ def test_a_busy_worker_is_sent_the_other_half_of_the_clients() -> None:
 class FirstAndLast:
     """Chooses the oldest job and the youngest."""
 
-    look_ahead = 9
+    look_ahead = 2
 
     def choose(self, jobs: Sequence[Job], batch_size: int, now: float) -> list[Job]:
         return [jobs[0], jobs[-1]]
 
 
 @pytest.mark.parametrize(
-    ("seconds", "batches"),
+    ("seconds", "jobs", "batches"),
     [
-        pytest.param(0.0, ["a f"], id="their duration is unknown"),
-        pytest.param(0.002, ["a f", "b e"], id="short ones, chosen of those that wait"),
-        pytest.param(0.006, ["a f"], id="before longer ones the worker may wait for a better choice"),
+        pytest.param(0.0, "abcde", ["a d"], id="their duration is unknown"),
+        pytest.param(0.002, "abcde", ["a d", "b e"], id="short ones, chosen of those that wait"),
+        pytest.param(0.006, "abcde", ["a d"], id="before longer ones the worker may wait for a better choice"),
+        pytest.param(0.006, "abcdef", ["a d", "b f"], id="but not where more could not be chosen from"),
     ],
 )
-def test_batches_formed_by_a_choice_are_sent_ahead_only_if_they_are_short(seconds: float, batches: list[str]) -> None:
+def test_batches_formed_by_a_choice_are_sent_ahead_if_they_are_short_or_enough_wait(
+    seconds: float, jobs: str, batches: list[str]
+) -> None:
     bench = pairs()
     bench.model.queue.choice = FirstAndLast()
     if seconds:
         bench.model.traffic.times.learn_batch(2, seconds)
 
-    bench.send(*"abcdef")
+    bench.send(*jobs)
 
     assert bench.batches == batches
 
