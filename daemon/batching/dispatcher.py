@@ -5,7 +5,7 @@ requeues or ends a job, so no half-states exist. The pump runs once per turn of 
 the bytes that have already arrived have become jobs.
 
 A worker may get a second batch while it runs one, to start without waiting for the daemon; where batches
-are formed by length only if they are short, or so many wait that no more would be chosen from.
+are formed by length only if they are short, or more wait than would be chosen from.
 
 A job whose worker died returns to the head of the queue once, and then runs alone: if that job kills
 workers, no other job is lost with it. The same holds for the jobs of a batch of several that exceeded
@@ -353,7 +353,7 @@ class Dispatcher:
             return 0  # nearly always, and decided without further computation
         seconds = self._traffic.times.of(size)
         choice = self._queue.choice
-        if choice is not None and not 0.0 < seconds < CHOSEN_AHEAD and len(self._queue) < choice.look_ahead * size:
+        if choice is not None and not 0.0 < seconds < CHOSEN_AHEAD and len(self._queue) <= choice.look_ahead * size:
             return 0
         facts = self._facts()
         if self._queue.low:

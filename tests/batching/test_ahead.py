@@ -69,7 +69,7 @@ class FirstAndLast:
         pytest.param(0.0, "abcde", ["a d"], id="their duration is unknown"),
         pytest.param(0.002, "abcde", ["a d", "b e"], id="short ones, chosen of those that wait"),
         pytest.param(0.006, "abcde", ["a d"], id="before longer ones the worker may wait for a better choice"),
-        pytest.param(0.006, "abcdef", ["a d", "b f"], id="but not where more could not be chosen from"),
+        pytest.param(0.006, "abcdefg", ["a d", "b f"], id="but not where more wait than would be chosen from"),
     ],
 )
 def test_batches_formed_by_a_choice_are_sent_ahead_if_they_are_short_or_enough_wait(
