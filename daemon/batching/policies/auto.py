@@ -138,17 +138,17 @@ class Auto:
                 self._traffic.together.missed(self._parts, self._share)
             return Send(min(waiting, size), reason)
         count = min(waiting, size if self._halves is None or reason != "half" else self._halves.share)
-        if facts.idle > 1 and count > 1:
-            traffic = self._traffic
+        if count == 1:
+            return Send(count, reason)
+        traffic = self._traffic
+        if facts.idle > 1:
             over = facts.idle
             if traffic.times.spread:
                 over = parts_now(traffic.together, count, facts.idle, traffic.busy, traffic.gaps.rate)
             if over > 1:
                 return Send(min(waiting, size * over), "split", over=min(over, waiting))
-        elif count > 1 and self._traffic.busy and self._traffic.times.spread:
-            traffic = self._traffic
-            if facts.deadline - now < MARGIN * traffic.times.of(count):
-                return Send(count, reason)  # who is left behind waits for another worker's batch, too
+        # Who is left behind waits for another worker's batch, too.
+        elif traffic.busy and traffic.times.spread and facts.deadline - now >= MARGIN * traffic.times.of(count):
             taken = taken_now(traffic.together, waiting, size, 1 + traffic.busy, traffic.gaps.rate)
             if taken < count:
                 return Send(taken, "split")
