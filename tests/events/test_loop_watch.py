@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.clock import FakeClock
 from tsctl.daemon.events.loop_watch import EVERY, LATE, LoopWatch
 
 
