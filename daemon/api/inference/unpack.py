@@ -12,7 +12,7 @@ from tsctl.daemon.api.inference.turns import Reading, Turns
 from tsctl.daemon.api.tensors.steps import Steps
 from tsctl.daemon.core.arena import Gathered, Take
 from tsctl.daemon.core.errors import BadRequest, DaemonError
-from tsctl.daemon.http.bounds.receiving import ReceiveBudget, Waiting
+from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.limits import BodyTooLarge
 from tsctl.daemon.http.messages import Request
@@ -47,7 +47,7 @@ class UnknownCoding(DaemonError):
         )
 
 
-class Unpacked(Waiting):
+class Unpacked:
     """The unpacked bytes of one body, which count as received until `end`."""
 
     def __init__(self, budget: ReceiveBudget) -> None:
@@ -63,10 +63,7 @@ class Unpacked(Waiting):
     def end(self) -> None:
         counted, self.counted = self.counted, 0
         if counted:
-            self._budget.free(counted, self)
-
-    def go_on(self, granted: int) -> None:
-        raise NotImplementedError  # it does not wait
+            self._budget.free(counted)
 
 
 class Unpacking:
