@@ -152,6 +152,7 @@ def _near(name: str, known: Collection[str], settings: Sequence[ModelSetting]) -
 NDJSON = "application/x-ndjson"
 
 Command = Callable[[Progress], Awaitable[tuple[int, Any]]]  # runs the command; returns status and document
+LATER = (202, {"status": "Processing worker updates..."})  # of one whose client does not wait for the workers
 
 
 async def run(exchange: Exchange, command: Command) -> None:

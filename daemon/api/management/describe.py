@@ -129,6 +129,29 @@ def recent_document(recent: Recent) -> dict[str, float | None]:
     }
 
 
+def overview_of(model: ModelVersion, *, default: bool) -> dict[str, Any]:
+    """Return what `/tsctl/status` and `/tsctl/live` both tell of a version."""
+    now, settings = model.clock.now(), model.settings
+    recent = model.metrics.recent(now)
+    return {
+        "name": model.name,
+        "version": model.version,
+        "default": default,
+        "state": model.word,
+        "troubles": troubles_of(model, recent),
+        "ready": model.pool.ready,
+        "wanted": model.pool.wanted,
+        "batchSize": settings.batch_size,
+        "maxBatchDelay": round(settings.max_delay * 1000, 3),
+        "policy": settings.policy,
+        "queued": model.waiting,
+        "running": model.running,
+        "arrivalsPerSecond": round(model.traffic.rate_at(now), 3),
+        "gpuMemory": version_gpu_memory(model),
+        "recent": recent_document(recent),
+    }
+
+
 def _retry_time(document: Mapping[str, Any]) -> int:
     """Return `maxRetryTimeoutInSec` as the archive's model-config.yaml has it; TorchServe's default without."""
     written = document.get("maxRetryTimeoutInSec")
@@ -199,7 +222,7 @@ def _replacement(model: ModelVersion) -> dict[str, Any] | None:
         attempt = model.replacement
         message, _, traceback = attempt.error.partition("\n")
         return {
-            "state": attempt.state.value,
+            "state": attempt.state,
             "url": attempt.url,
             "ready": attempt.ready,
             "wanted": attempt.wanted,

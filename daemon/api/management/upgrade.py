@@ -4,7 +4,8 @@ By query: `grace` and `timeout` in seconds, `python` (the interpreter with the t
 daemon; by default the old daemon's), `check_memory` (true or false).
 """
 
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from tsctl.daemon.api.management.commands import Parameters, run
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
@@ -13,16 +14,8 @@ from tsctl.daemon.http.router import Route
 from tsctl.daemon.models.archives.opening import Progress
 
 
-class UpgradeCommand(Protocol):
-    """The command that replaces the daemon (lifecycle/upgrade/old.py); None stands for its default."""
-
-    async def __call__(
-        self, report: Progress, *, grace: float | None, timeout: float | None, python: str | None, check_memory: bool
-    ) -> dict[str, Any]: ...
-
-
-def upgrade_route(upgrade: UpgradeCommand) -> Route:
-    """Return the route; `upgrade` returns the document of the answer, or raises a DaemonError."""
+def upgrade_route(upgrade: Callable[..., Awaitable[dict[str, Any]]]) -> Route:
+    """Return the route; `upgrade` is `Upgrade` (lifecycle/upgrade/old.py)."""
 
     async def answer(exchange: Exchange, **asked: Any) -> None:
         async def command(progress: Progress) -> tuple[int, dict[str, Any]]:

@@ -34,14 +34,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tsctl.daemon.api.management.batching import best_size_of
-from tsctl.daemon.api.management.describe import (
-    FieldsOf,
-    gpu_memory,
-    no_fields,
-    recent_document,
-    troubles_of,
-    version_gpu_memory,
-)
+from tsctl.daemon.api.management.describe import FieldsOf, gpu_memory, no_fields, overview_of
 from tsctl.daemon.api.management.status import tsctl_version
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.core.machine.processes import process_facts
@@ -91,29 +84,14 @@ def live_document(registry: Registry, started: float, now: float, further: Field
 
 
 def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
-    pool, settings, metrics, now = model.pool, model.settings, model.metrics, model.clock.now()
-    recent = metrics.recent(now)
+    pool, metrics, now = model.pool, model.metrics, model.clock.now()
     missing = pool.wanted - pool.ready - pool.given_up
     latency, sizes = metrics.fine, metrics.batch_size
-    return {
-        "name": model.name,
-        "version": model.version,
-        "default": default,
-        "state": model.word,
-        "troubles": troubles_of(model, recent),
+    return overview_of(model, default=default) | {
         "inPieces": model.declared is not None and model.declared.streams,
-        "ready": pool.ready,
-        "wanted": pool.wanted,
         "restarting": max(0, missing) if model.was_ready else 0,
-        "batchSize": settings.batch_size,
-        "maxBatchDelay": round(settings.max_delay * 1000, 3),
-        "policy": settings.policy,
-        "queued": model.waiting,
-        "running": model.running,
         "oldestMs": round((now - model.queue.since()[1]) * 1000, 3) if len(model.queue) else None,
         "learned": best_size_of(model),
-        "arrivalsPerSecond": round(model.traffic.rate_at(now), 3),
-        "recent": recent_document(recent),
         "requests": {
             "total": metrics.codes.total(),
             "codes": {str(k): v for k, v in sorted(metrics.codes.items())},
@@ -124,7 +102,6 @@ def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
         "latency": {"bounds": latency.bounds, "counts": latency.counts, "sum": latency.sum},
         "batches": {"total": sum(sizes.counts), "requests": round(sizes.sum)},
         "workers": list(_workers(model)),
-        "gpuMemory": version_gpu_memory(model),
         "lastError": _last_error(model),
     }
 
