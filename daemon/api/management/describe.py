@@ -13,7 +13,7 @@ from tsctl.daemon.metrics.histogram import Recent
 from tsctl.daemon.models.archives.manifest import misspelt
 from tsctl.daemon.models.file_tensors import file_tensors
 from tsctl.daemon.models.reporting.model_state import ModelState
-from tsctl.daemon.models.reporting.trouble import TroubleFacts, troubles
+from tsctl.daemon.models.reporting.trouble import troubles
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.workers.engine import Worker, local_pid
@@ -114,8 +114,8 @@ def troubles_of(model: ModelVersion, recent: Recent) -> list[str]:
     """Return the troubles of a version, the worst first; `recent` is its last minute."""
     queue, ended = model.queue, model.reports.ended
     filled = queue.bytes / queue.max_bytes if queue.max_bytes else 0.0
-    facts = TroubleFacts(model.word, recent.requests, recent.errors, model.waiting, queue.max_jobs, filled, ended)
-    return troubles(facts, model.clock.now())
+    now = model.clock.now()
+    return troubles(now, model.word, recent.requests, recent.errors, model.waiting, queue.max_jobs, filled, ended)
 
 
 def recent_document(recent: Recent) -> dict[str, float | None]:

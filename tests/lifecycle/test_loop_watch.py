@@ -3,7 +3,7 @@
 import pytest
 
 from tests.kit.clock import FakeClock
-from tsctl.daemon.events.loop_watch import EVERY, LATE, LoopWatch
+from tsctl.daemon.server.observation import EVERY, LATE, LoopWatch
 
 
 def watched() -> tuple[FakeClock, list[float], LoopWatch]:
