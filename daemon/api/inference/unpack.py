@@ -104,18 +104,18 @@ class Unpacking:
         return None
 
     async def _go_on(
-        self, exchange: Exchange, reading: Reading[bool], unpacked: Unpacked, then: Callable[[Exchange], None]
+        self, exchange: Exchange, reading: Reading[None], unpacked: Unpacked, then: Callable[[Exchange], None]
     ) -> None:
         try:
-            await self._turns.read(reading, exchange, 0.0, reading.finish)
+            waits = await self._turns.read_whole(reading, exchange, 0.0)
         finally:
             unpacked.end()
-        if reading.finished:  # else the client has left
+        if waits:
             then(exchange)
 
 
-def unpack_steps(request: Request, most: int, unpacked: Unpacked, take: Take | None = None) -> Steps[bool]:
-    """Replace a compressed body by what is in it, and its headers by those of that; return True.
+def unpack_steps(request: Request, most: int, unpacked: Unpacked, take: Take | None = None) -> Steps[None]:
+    """Replace a compressed body by what is in it, and its headers by those of that.
 
     Args:
         most: bytes of a body.
@@ -130,7 +130,7 @@ def unpack_steps(request: Request, most: int, unpacked: Unpacked, take: Take | N
     coding, body = (request.coding or "").strip().lower(), request.body
     if coding in _NONE or not len(body):
         request.coding = None
-        return True
+        return
     if coding not in _WINDOWS:
         raise UnknownCoding(coding)
     view = memoryview(body) if isinstance(body, bytes) else body.view
@@ -175,4 +175,3 @@ def unpack_steps(request: Request, most: int, unpacked: Unpacked, take: Take | N
         for name, value in request.headers
         if name.lower() != "content-encoding"
     ]
-    return True

@@ -63,10 +63,7 @@ class RolloutsService(Service):
         return dict(self.rollouts.by_model) or None
 
     def restore(self, kept: Any) -> None:
-        try:
-            rollouts = msgspec.convert(kept, dict[str, Rollout])
-        except msgspec.ValidationError as error:
-            raise ValueError(str(error)) from None
+        rollouts = msgspec.convert(kept, dict[str, Rollout])
         for name, rollout in rollouts.items():
             if not is_possible(rollout):
                 raise ValueError(f"the rollout of {name} has impossible values")
