@@ -16,7 +16,7 @@ from tsctl.daemon.api.openapi import (
     path_parameters,
     query_parameters,
 )
-from tsctl.daemon.core.errors import BadRequest, DaemonError, ResourceNotFound
+from tsctl.daemon.core.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, Response, error_body, json_response
 from tsctl.daemon.http.router import Route
@@ -247,6 +247,21 @@ def model_route(
         return answered(exchange, path)
 
     return route
+
+
+def word_routes(
+    word: str, answer: Callable[[Exchange], Coroutine[Any, Any, None] | None], method: str = "GET"
+) -> dict[str, Route]:
+    """Return the route of `/tsctl/WORD`, which `answer` answers; other paths are another's."""
+
+    def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None] | None:
+        if path != [word]:
+            raise ResourceNotFound
+        if exchange.request.method != method:
+            raise MethodNotAllowed
+        return answer(exchange)
+
+    return {"tsctl": route}
 
 
 def finished(

@@ -34,9 +34,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tsctl.daemon.api.management.batching import best_size_of
+from tsctl.daemon.api.management.commands import word_routes
 from tsctl.daemon.api.management.describe import FieldsOf, gpu_memory, no_fields, overview_of
 from tsctl.daemon.api.management.status import tsctl_version
-from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.core.texts.json_text import json_bytes
 from tsctl.daemon.http.exchange import Exchange
@@ -61,15 +61,11 @@ def live_routes(
         overview: returns the fields that extensions add to the document.
     """
 
-    def live(exchange: Exchange, path: list[str]) -> None:
-        if path != ["live"]:
-            raise ResourceNotFound
-        if exchange.request.method != "GET":
-            raise MethodNotAllowed
+    def live(exchange: Exchange) -> None:
         document = live_document(registry, started, time.time(), further) | overview()
         exchange.respond(Response(200, json_bytes(document), (JSON,)))
 
-    return {"tsctl": live}
+    return word_routes("live", live)
 
 
 def live_document(registry: Registry, started: float, now: float, further: FieldsOf = no_fields) -> dict[str, Any]:
