@@ -214,6 +214,9 @@ class SupervisedListener:
     Args:
         name: for people and metrics.
         control: the socket is the control socket.
+
+    Attributes:
+        listener: as given.
     """
 
     longest_pause = LONGEST_PAUSE
@@ -223,7 +226,7 @@ class SupervisedListener:
         *, control: bool = False,
     ) -> None:  # fmt: skip
         self.name = name
-        self._listener = listener
+        self.listener = listener
         self._listening = listening
         self._tls = tls
         self._control = control
@@ -240,7 +243,7 @@ class SupervisedListener:
         Raises:
             OSError: the socket cannot be used.
         """
-        copy, loop, listener = self._listening.dup(), asyncio.get_running_loop(), self._listener
+        copy, loop, listener = self._listening.dup(), asyncio.get_running_loop(), self.listener
         how: dict[str, Any] = {}
         try:
             if self._control:
