@@ -228,27 +228,6 @@ def changing(registrar: Registrar, request: Request) -> Iterator[None]:
             yield
 
 
-def model_route(
-    registrar: Registrar, word: str, answer: Callable[[Exchange, list[str]], Awaitable[None]], *, commands: bool = False
-) -> Route:
-    """Return the route of `/models/MODEL/WORD`, which `answer` answers as `changing`; other paths are another's.
-
-    Args:
-        commands: so is one more segment.
-    """
-
-    async def answered(exchange: Exchange, path: list[str]) -> None:
-        with changing(registrar, exchange.request):
-            await answer(exchange, path)
-
-    def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None]:
-        if not 2 <= len(path) <= 2 + commands or path[1] != word or exchange.request.method == "OPTIONS":
-            raise ResourceNotFound
-        return answered(exchange, path)
-
-    return route
-
-
 def word_routes(
     word: str, answer: Callable[[Exchange], Coroutine[Any, Any, None] | None], method: str = "GET"
 ) -> dict[str, Route]:

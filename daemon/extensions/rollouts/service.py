@@ -1,18 +1,16 @@
 """The rollouts of all models as a service of the daemon."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import msgspec
 
-from tsctl.daemon.api.management.commands import model_route
 from tsctl.daemon.api.openapi import Operation
 from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.rollouts.rollout import Rollout, is_possible
 from tsctl.daemon.extensions.rollouts.rollouts import Rollouts
-from tsctl.daemon.extensions.rollouts.route import ROLLOUT, answer_rollout, rollout_document, rollout_operations
+from tsctl.daemon.extensions.rollouts.route import ROLLOUT, RolloutRoute, rollout_document, rollout_operations
 from tsctl.daemon.http.router import Audience, Route
 from tsctl.daemon.models.version import ModelVersion
 
@@ -29,8 +27,7 @@ class RolloutsService(Service):
         self.rollouts = Rollouts(
             kernel.registry, registrar.routes, registrar.ledger, registrar.gate, kernel.clock, kernel.observation.events
         )
-        answer = partial(answer_rollout, kernel.registry, self.rollouts)
-        self._route = model_route(registrar, ROLLOUT, answer, commands=True)
+        self._route = RolloutRoute(kernel.registry, registrar, self.rollouts)
 
     def routes(self, audience: Audience) -> Mapping[str, Route]:
         return {f"models/*/{ROLLOUT}": self._route} if audience is Audience.MANAGERS else {}
