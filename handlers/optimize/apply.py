@@ -8,6 +8,7 @@ import gc
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -190,7 +191,9 @@ def read_tolerances(config: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _is_on_gpu(handler: Any) -> bool:
-    device = getattr(handler, "device", None)  # of a handler that is no BaseHandler: anything
+    device = None
+    with suppress(Exception):  # of a handler that is no BaseHandler: anything, or a property that raises
+        device = getattr(handler, "device", None)
     return isinstance(device, torch.device) and device.type == "cuda"
 
 

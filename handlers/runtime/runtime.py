@@ -83,7 +83,7 @@ class BatchPieces:
         self.sent = True
         rows, numbers, encode = self._rows, self._numbers, self._encode
         where = range(len(rows)) if places is None else places
-        pairs = enumerate(zip(where, items, strict=True))
+        pairs = enumerate(zip(where, in_memory(list(items)), strict=True))
         self.send([(numbers[place], encode(index, rows[place], item)) for index, (place, item) in pairs])
 
 

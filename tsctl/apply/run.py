@@ -11,7 +11,18 @@ from pathlib import Path
 from typing import Any, NamedTuple, assert_never
 
 from tsctl.apply.difference import documents, show, texts_of
-from tsctl.apply.plan import PlannedStep, StepKind, only, plan
+from tsctl.apply.plan import (
+    ChangeSettings,
+    PlannedStep,
+    Register,
+    ScaleWorkers,
+    SetDefault,
+    SetRoute,
+    Unregister,
+    Unroute,
+    only,
+    plan,
+)
 from tsctl.apply.state import DaemonState, State, read_state
 from tsctl.client import DaemonClient, model_path
 from tsctl.daemon.tables import MODEL_SETTINGS
@@ -127,23 +138,23 @@ def _undo(daemon: ChangingDaemon, names: set[str], start: State, tell: Callable[
 
 def _execute(client: DaemonClient, step: PlannedStep) -> None:
     named = f"/models/{model_path(f'{step.model}/{step.version}')}"
-    match step.kind:
-        case StepKind.REGISTER:
+    match step:
+        case Register():
             _register(client, step, named)
-        case StepKind.SETTINGS:
+        case ChangeSettings():
             client.json("PATCH", named, **_parameters(step.after))
-        case StepKind.SCALE:
+        case ScaleWorkers():
             _scale(client, step, named, step.after)
-        case StepKind.DEFAULT:
+        case SetDefault():
             client.json("PUT", f"{named}/set-default")
-        case StepKind.ROUTE:
+        case SetRoute():
             client.json("PUT", f"/models/{model_path(step.model)}/route", **_route_parameters(step.after))
-        case StepKind.UNROUTE:
+        case Unroute():
             client.json("DELETE", f"/models/{model_path(step.model)}/route")
-        case StepKind.UNREGISTER:
+        case Unregister():
             client.json("DELETE", named)
         case _:
-            assert_never(step.kind)
+            assert_never(step)
 
 
 def _route_parameters(route: Mapping[str, Any]) -> dict[str, str]:
@@ -152,7 +163,7 @@ def _route_parameters(route: Mapping[str, Any]) -> dict[str, str]:
     return {"weights": shares} | {name: str(value).lower() for name, value in rest.items()}
 
 
-def _register(client: DaemonClient, step: PlannedStep, named: str) -> None:
+def _register(client: DaemonClient, step: Register, named: str) -> None:
     spec, replaces = step.after, step.before
     workers = spec.workers or (replaces.workers if replaces is not None else None)
     document = work(
@@ -179,7 +190,7 @@ def _register(client: DaemonClient, step: PlannedStep, named: str) -> None:
         _scale(client, step, named, workers)
 
 
-def _scale(client: DaemonClient, step: PlannedStep, named: str, workers: tuple[int, int]) -> None:
+def _scale(client: DaemonClient, step: Register | ScaleWorkers, named: str, workers: tuple[int, int]) -> None:
     work(
         client,
         "PUT",

@@ -12,7 +12,7 @@ from tsctl.completion import complete_archive
 from tsctl.errors import CliError
 from tsctl.options import json_option, model_parameters, register_options
 from tsctl.progress import warn, work
-from tsctl.serving.failures import explained, folder_of
+from tsctl.serving.failures import explained, folder_of, is_taken
 from tsctl.serving.requests import ARCHIVE_NOT_FOUND, not_found, parameters_of, registered_target
 from tsctl.streams import echo
 from tsctl.terminal.registered import show_registered, starting_line, url_of
@@ -105,6 +105,9 @@ def command(
     except CliError as error:
         if target.kind == "archive" and target.path is None and error.kind == ARCHIVE_NOT_FOUND:
             raise not_found(error, archive, Path.cwd()) from None
+        if is_taken(error) and not replace:
+            hint = "`--replace` replaces it, and no request fails; `--name` registers another model beside it"
+            raise CliError(error.message, hint) from None
         if not target.inferred:  # of an archive, whose author may be another: the whole traceback
             raise
         raise explained(error, name or target.model_name, folder_of(target), archive) from None
