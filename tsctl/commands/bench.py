@@ -19,7 +19,7 @@ SECONDS = 10.0
 LACKING = 0.05  # of the time: waiting for a core below this share is not reported
 
 
-@click.command(cls=Verb, earlier={"--connections": "--clients"})
+@click.command(cls=Verb)
 @model_argument
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(

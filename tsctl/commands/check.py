@@ -22,7 +22,7 @@ from tsctl.terminal.verb import Verb
 CHECK = (sys.executable, "-P", "-m", "tsctl.daemon.tools.check")
 
 
-@click.command(cls=Verb, earlier={"--input": ""})
+@click.command(cls=Verb)
 @click.argument("target", metavar="TARGET", type=click.Path())
 @sample_argument
 @content_type_option

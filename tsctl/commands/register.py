@@ -19,7 +19,7 @@ from tsctl.terminal.registered import show_registered, starting_line, url_of
 from tsctl.terminal.verb import Verb
 
 
-@click.command(cls=Verb, earlier={"--model-name": "--name"})
+@click.command(cls=Verb)
 @click.argument("archive", shell_complete=complete_archive)
 @register_options
 @click.option("--name", metavar="NAME", help="Register under this name instead of the archive's.")

@@ -13,7 +13,7 @@ from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 
-@click.command(cls=Verb, earlier={"--workers": ""})
+@click.command(cls=Verb)
 @model_argument
 @click.argument("workers", type=click.IntRange(min=0), metavar="N")
 @click.option(

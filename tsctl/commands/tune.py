@@ -21,7 +21,7 @@ _PATIENCE = 60.0  # seconds that a request may wait in the queue
 _MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
 
 
-@click.command(cls=Verb, earlier={"--input": ""})
+@click.command(cls=Verb)
 @model_argument
 @sample_argument
 @click.option(

@@ -30,7 +30,7 @@ class _SetType(click.ParamType[str]):
         return str(KindType(row.kind).convert(value, param, ctx))
 
 
-@click.command(cls=Verb, earlier={"--input": ""})
+@click.command(cls=Verb)
 @model_argument
 @sample_argument
 @content_type_option
