@@ -34,7 +34,7 @@ class ChangingDaemon(NamedTuple):
         """Return the registered versions.
 
         Raises:
-            CliError: the daemon does not answer, or is older than this command.
+            CliError: the daemon does not answer.
         """
         return read_state(self.client.json("GET", "/tsctl/registrations"), self.store)
 
