@@ -1,12 +1,11 @@
 """The whole of `tsctl serve`: check the targets, find or start a daemon, serve until Ctrl-C, clean up."""
 
 import secrets
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tsctl.client import DaemonClient
@@ -49,7 +48,7 @@ def serve(
     client = DaemonClient(socket)
     with (
         raised_by_signals(lambda _: KeyboardInterrupt()),
-        _temporary() as samples,
+        TemporaryDirectory(prefix="tsctl-", ignore_cleanup_errors=True) as samples,
         _daemon(client, host, port, targets) as (status, joined),
     ):
         session = Session(client, status, secrets.token_hex(16), options, directory, watch=watch)
@@ -59,7 +58,7 @@ def serve(
             session.turn(0.0)  # what the models have printed while they loaded comes first
             echo(_introduction(session, joined=joined, watch=watch) + "\n")
             for served in session.served:
-                echo("\n".join(screen.model_lines(shown(client, status, served, samples))) + "\n")
+                echo("\n".join(screen.model_lines(shown(client, status, served, Path(samples)))) + "\n")
             session.run()
         except KeyboardInterrupt:
             echo(err=True)  # after the `^C` of the terminal
@@ -68,7 +67,7 @@ def serve(
 
 
 def _introduction(session: Session, *, joined: bool, watch: bool) -> str:
-    lines = [screen.stop_line(joined=joined)]
+    lines = ["Ctrl-C unregisters it; the daemon goes on" if joined else "Ctrl-C stops it"]
     if watch:
         files = [file for served in session.served for file in watching.watched_files(served.target) if file.exists()]
         lines.insert(0, screen.watch_line([file.name for file in dict.fromkeys(files)]))
@@ -93,13 +92,3 @@ def _daemon(
     finally:
         with suppress(KeyboardInterrupt):  # a second Ctrl-C has killed it
             own.stop()
-
-
-@contextmanager
-def _temporary() -> Iterator[Path]:
-    """Yield a directory for the files of sample requests."""
-    folder = Path(tempfile.mkdtemp(prefix="tsctl-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

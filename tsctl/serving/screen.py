@@ -1,6 +1,5 @@
 """The texts of `tsctl serve`: what is shown of a served model, and of what happens to it later."""
 
-import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -46,25 +45,3 @@ def model_lines(model: Shown) -> list[str]:
 def watch_line(names: Sequence[str]) -> str:
     shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
     return f"watching {shown}: what you save is served"
-
-
-def stop_line(joined: bool) -> str:
-    return "Ctrl-C unregisters it; the daemon goes on" if joined else "Ctrl-C stops it"
-
-
-def event_line(text: str, moment: float) -> str:
-    """Return a line about something that happened; `moment` in seconds since the epoch."""
-    return f"{time.strftime('%H:%M:%S', time.localtime(moment))} {text}"
-
-
-def replaced_line(seconds: float) -> str:
-    return f"replaced in {seconds:.2f} s"
-
-
-def kept_line() -> str:
-    return "not replaced; the version before it goes on serving"
-
-
-def log_line(name: str, line: str, *, alone: bool) -> str:
-    """Return a line of a model's log; several models' lines begin with the name."""
-    return line if alone else f"{name}: {line}"
