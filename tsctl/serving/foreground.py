@@ -12,11 +12,11 @@ from tsctl.client import DaemonClient
 from tsctl.daemon.targets import ServeTarget
 from tsctl.options import address_of
 from tsctl.render import live
-from tsctl.serving import screen, watching
+from tsctl.serving import watching
 from tsctl.serving.place import check_joinable, own_daemon, running_daemon
 from tsctl.serving.requests import read_targets
 from tsctl.serving.session import Session
-from tsctl.serving.showing import shown
+from tsctl.serving.showing import model_lines
 from tsctl.streams import echo
 from tsctl.terminal.relay import raised_by_signals
 
@@ -58,7 +58,7 @@ def serve(
             session.turn(0.0)  # what the models have printed while they loaded comes first
             echo(_introduction(session, joined=joined, watch=watch) + "\n")
             for served in session.served:
-                echo("\n".join(screen.model_lines(shown(client, status, served, Path(samples)))) + "\n")
+                echo("\n".join(model_lines(client, status, served, Path(samples))) + "\n")
             session.run()
         except KeyboardInterrupt:
             echo(err=True)  # after the `^C` of the terminal
@@ -70,7 +70,9 @@ def _introduction(session: Session, *, joined: bool, watch: bool) -> str:
     lines = ["Ctrl-C unregisters it; the daemon goes on" if joined else "Ctrl-C stops it"]
     if watch:
         files = [file for served in session.served for file in watching.watched_files(served.target) if file.exists()]
-        lines.insert(0, screen.watch_line([file.name for file in dict.fromkeys(files)]))
+        names = [file.name for file in dict.fromkeys(files)]
+        watched = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        lines.insert(0, f"watching {watched}: what you save is served")
     return "\n".join(lines)
 
 
