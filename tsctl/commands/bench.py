@@ -9,7 +9,7 @@ import click
 from tsctl.client import DaemonClient, content_of, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.generator import BUSY, MOST_CONNECTIONS, call_way_to, failure_texts, generator, way_to
-from tsctl.options import json_option, model_argument
+from tsctl.options import content_type_option, json_option, model_argument
 from tsctl.streams import echo
 from tsctl.tensors.bodies import METHOD, write_binary_body, write_grpc_message
 from tsctl.tensors.requests import RequestInTensors, read_inference_request
@@ -49,9 +49,7 @@ LACKING = 0.05  # of the time: waiting for a core below this share is not report
     metavar="S",
     help="Timeout of an answer, in seconds [default: 60].",
 )
-@click.option(
-    "--content-type", metavar="TYPE", help="Content type of FILE [default: by its name for JSON and text, else none]."
-)
+@content_type_option
 @click.option(
     "--protocol",
     type=click.Choice(["predictions", "v2", "grpc"]),

@@ -8,7 +8,7 @@ import click
 
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import CliError
-from tsctl.options import KindType, content_type_option, json_option, model_argument, sample_argument
+from tsctl.options import content_type_option, json_option, kind_type, model_argument, sample_argument
 from tsctl.setting_text import NO_NAMES
 from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
@@ -27,7 +27,7 @@ class _SetType(click.ParamType[str]):
         if value in (_BEST, _DEFAULT):
             return str(value)
         (row,) = [row for row in MODEL_SETTINGS if row.name == "optimize"]
-        return str(KindType(row.kind).convert(value, param, ctx))
+        return str(kind_type(row.kind).convert(value, param, ctx))
 
 
 @click.command(cls=Verb)
