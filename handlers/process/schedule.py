@@ -1,6 +1,5 @@
 """How a loaded model runs batches: one after the other, or overlapping (pipeline.py)."""
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -18,26 +17,6 @@ if TYPE_CHECKING:
     from tsctl.handlers.process.pipeline import Ran
 
 
-class Conversation(Protocol):
-    """The connection to the daemon, as the pieces of a batch use it.
-
-    Attributes:
-        news: guards the open windows.
-    """
-
-    news: threading.Condition
-
-    def send(self, message: wire.ToDaemon) -> None: ...
-
-    def open(self, batch: int, windows: Windows) -> None:
-        """Apply credits for this batch to `windows` from now on."""
-
-    def close(self, batch: int) -> None: ...
-
-    def wait(self, done: Callable[[], bool], seconds: float) -> bool:
-        """Read until `done`; return whether `done` became true in time. Several threads may wait."""
-
-
 class Pieces:
     """Takes the pieces of one batch; costs nothing while there are none.
 
@@ -47,7 +26,7 @@ class Pieces:
 
     __slots__ = ("_batch", "_closed", "_connection", "_windows", "waited")
 
-    def __init__(self, connection: Conversation, batch: int) -> None:
+    def __init__(self, connection: DaemonConnection, batch: int) -> None:
         self.waited = 0.0
         self._connection = connection
         self._batch = batch
