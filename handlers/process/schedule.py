@@ -104,11 +104,8 @@ class Running(Protocol):
             ConnectionResetError: the daemon is gone.
         """
 
-    def set_threads(self, count: int) -> None:
-        """Use so many threads from the next batch on."""
-
-    def set_batch_size(self, most: int) -> None:
-        """Expect batches of at most so many rows from the next batch on."""
+    def obey(self, message: wire.ToWorker) -> None:
+        """Obey a message that is no batch, from the next batch on."""
 
     def close(self) -> None:
         """Finish the batches in flight; raises as `run` does."""
@@ -194,11 +191,8 @@ class InTurn:
         isolation, too_large = runtime.isolation, runtime.too_large
         connection.send(wire.Done(batch.batch, answers, seconds, measured, isolation, failures, kept, too_large))
 
-    def set_threads(self, count: int) -> None:
-        set_threads(count)
-
-    def set_batch_size(self, most: int) -> None:
-        self._runtime.set_batch_size(most)
+    def obey(self, message: wire.ToWorker) -> None:
+        self._runtime.obey(message, set_threads)
 
     def close(self) -> None:
         """Do nothing: no batch is in flight."""
@@ -235,11 +229,8 @@ class Overlapped:
 
         self._pipeline.submit(batch.rows, done, pieces)
 
-    def set_threads(self, count: int) -> None:
-        self._pipeline.set_threads(count)
-
-    def set_batch_size(self, most: int) -> None:
-        self._runtime.set_batch_size(most)
+    def obey(self, message: wire.ToWorker) -> None:
+        self._runtime.obey(message, self._pipeline.set_threads)
 
     def close(self) -> None:
         self._pipeline.close()
