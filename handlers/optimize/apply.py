@@ -17,7 +17,7 @@ import torch
 from tsctl.handlers import wire
 from tsctl.handlers.names import AUTO
 from tsctl.handlers.optimize.asked import chosen, clash_of
-from tsctl.handlers.optimize.check import Check
+from tsctl.handlers.optimize.check import attempt
 from tsctl.handlers.optimize.checks.archive import archive_of
 from tsctl.handlers.optimize.checks.drift import TOLERANCES
 from tsctl.handlers.optimize.checks.outcomes import entry_of
@@ -117,8 +117,8 @@ def _checked(
     """
 
     def check() -> tuple[list[wire.Optimized], Scales | None]:
-        each = Check(steps, tolerances)
-        return [each.attempt(name, by_name) for name, by_name in wanted.items()], steps.scales
+        assert steps.sample  # of the plain model, before anything is applied; raises if that fails on it
+        return [attempt(steps, tolerances, name, by_name) for name, by_name in wanted.items()], steps.scales
 
     if apart is None:
         outcomes, _ = check()
