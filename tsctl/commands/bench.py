@@ -1,6 +1,5 @@
 """`tsctl bench`."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from tsctl.client import DaemonClient, content_of, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.generator import BUSY, MOST_CONNECTIONS, call_way_to, failure_texts, generator, way_to
 from tsctl.options import content_type_option, json_option, model_argument
-from tsctl.streams import echo
+from tsctl.streams import echo, echo_json
 from tsctl.tensors.bodies import METHOD, write_binary_body, write_grpc_message
 from tsctl.tensors.requests import RequestInTensors, read_inference_request
 from tsctl.terminal.verb import Verb
@@ -133,7 +132,7 @@ def command(
 
     if as_json:
         del found["stage"]
-        echo(json.dumps(document | found, indent=2))
+        echo_json(document | found)
     else:
         show(document | found | {"bestSize": best_size_text(after.get("learned", {}), after.get("batchSize", 0))})
     for note in notes(found):
