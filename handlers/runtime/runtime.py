@@ -226,6 +226,13 @@ class Runtime:
         """Update the handler's batch size; values that `initialize` derived from the old one stay."""
         self._context.system_properties["batch_size"] = most
 
+    def obey(self, message: wire.ToWorker, use_threads: Callable[[int], None]) -> None:
+        """Obey a message that is no batch: another number of threads, or of rows at most."""
+        if isinstance(message, wire.Threads):
+            use_threads(message.count)
+        elif isinstance(message, wire.BatchSize):
+            self.set_batch_size(message.most)
+
     @property
     def handler(self) -> Any:
         """The handler object; None if the entry point is a function."""

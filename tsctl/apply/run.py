@@ -4,7 +4,6 @@ The undoing is a plan, too: from the state that the failure has left to the stat
 unpacked archives of that state until the next change, so even an archive whose file is gone comes back.
 """
 
-import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -29,7 +28,7 @@ from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.errors import CliError, Interrupted
 from tsctl.progress import warn, work
 from tsctl.setting_text import NO_NAMES
-from tsctl.streams import echo
+from tsctl.streams import echo, echo_json
 
 _CHANGE = "X-Tsctl-Change"  # of the daemon: requests with one token are one change for `tsctl rollback`
 _ROWS = {row.yaml: row for row in MODEL_SETTINGS if row.yaml}
@@ -45,7 +44,7 @@ class ChangingDaemon(NamedTuple):
         """Return the registered versions.
 
         Raises:
-            CliError: the daemon does not answer, or is older than this command.
+            CliError: the daemon does not answer.
         """
         return read_state(self.client.json("GET", "/tsctl/registrations"), self.store)
 
@@ -75,7 +74,7 @@ class ChangingDaemon(NamedTuple):
             document = {"applied": not dry_run, "changes": documents(steps)}
             if not dry_run:
                 execute(self, steps, start, lambda line: None)
-            echo(json.dumps(document, indent=2))
+            echo_json(document)
             return
         from tsctl import render
 

@@ -1,6 +1,5 @@
 """`tsctl describe`."""
 
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from tsctl.daemon.tables import size_bars
 from tsctl.errors import hint
 from tsctl.extension import extensions
 from tsctl.options import json_option, model_argument
-from tsctl.streams import echo
+from tsctl.streams import echo, echo_json
 from tsctl.terminal.verb import Verb
 from tsctl.trouble import STYLE, beside_state
 
@@ -30,7 +29,7 @@ def command(socket: Path | None, model: str, as_json: bool) -> None:
     """
     documents = DaemonClient(socket).json("GET", f"/models/{model_path(model)}")
     if as_json:
-        echo(json.dumps(documents, indent=2))
+        echo_json(documents)
         return
     for index, document in enumerate(documents):
         if index:
