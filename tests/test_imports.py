@@ -29,7 +29,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "handlers.names", "handlers.tensor_heads", "handlers.texts.near", "handlers.wire",
     ),
     "daemon.batching": (
-        "daemon.batching", "daemon.metrics.version", "daemon.workers.engine", "daemon.workers.pool", "handlers.wire",
+        "daemon.batching", "daemon.metrics.histogram", "daemon.metrics.version", "daemon.workers.engine",
+        "daemon.workers.pool", "handlers.wire",
     ),
     "daemon.config": (
         "daemon.config", "daemon.extension", "daemon.paths", "daemon.declarations", "daemon.server.extensions",
