@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from tsctl.client import DaemonClient, content_of, content_type_of, model_path
+from tsctl.daemon.tables import size_bars
 from tsctl.errors import CliError
 from tsctl.generator import BUSY, MOST_CONNECTIONS, call_way_to, failure_texts, generator, way_to
 from tsctl.options import json_option, model_argument
@@ -234,7 +235,7 @@ def show(document: dict[str, Any]) -> None:
         render.heading("Batches by reason")
         render.histogram(list(batches["reasons"].items()))
         render.heading("Batches by size")
-        render.histogram(render.size_bars(batches["sizes"]))
+        render.histogram(size_bars(batches["sizes"]))
     if latency["max"]:
         render.heading("Latency")
         render.histogram([(f"≤ {_time(bar['upTo'])}", bar["count"]) for bar in document["histogram"]])

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from tsctl.client import DaemonClient, model_path
+from tsctl.daemon.tables import size_bars
 from tsctl.errors import hint
 from tsctl.extension import extensions
 from tsctl.options import json_option, model_argument
@@ -108,7 +109,7 @@ def show(document: dict[str, Any]) -> None:
         render.heading("Traffic")
         render.facts(_traffic(batching))
         render.heading("Batches by size")
-        render.histogram(render.size_bars(batching["sizes"]))
+        render.histogram(size_bars(batching["sizes"]))
         render.heading("Batches by reason")
         reasons = sorted(batching["reasons"].items(), key=lambda pair: -pair[1])
         render.histogram(reasons, notes=[batching["meanings"].get(reason, "") for reason, _ in reasons])
