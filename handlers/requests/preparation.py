@@ -13,7 +13,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from tsctl.handlers.sdk.errors import HandlerError
 
@@ -301,11 +301,11 @@ def _sizes(document: Mapping[str, Any]) -> tuple[Any, Any]:
     return resize, resize if shorter is None else _Unknown("it crops nothing, so that images differ in shape")
 
 
-def _is_side(value: Any) -> bool:
+def _is_side(value: Any) -> TypeGuard[int]:
     return type(value) is int and 1 <= value <= MOST_SIDE
 
 
-def _is_part(value: Any) -> bool:
+def _is_part(value: Any) -> TypeGuard[float]:
     """Return whether a value is the part of an image's side that is left by a crop."""
     return type(value) in (int, float) and 0.01 <= value <= 1
 
