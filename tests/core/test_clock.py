@@ -5,8 +5,7 @@ import math
 
 import pytest
 
-from tests.kit.clock import FakeClock
-from tsctl.daemon.core.clock import LoopClock, Ticker
+from tsctl.daemon.core.clock import FakeClock, LoopClock, Ticker
 
 
 def test_a_call_is_made_at_its_own_moment_unless_it_is_cancelled() -> None:

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from tests.kit.clock import FakeTimer
-from tsctl.daemon.core.clock import LoopClock
+from tsctl.daemon.core.clock import FakeTimer, LoopClock
 
 
 class AtOnce(LoopClock):

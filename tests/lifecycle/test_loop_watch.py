@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.kit.clock import FakeClock
+from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.server.observation import EVERY, LATE, LoopWatch
 
 

@@ -9,9 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from tests.kit.clock import FakeClock
 from tsctl.daemon.api.observing.events import EventStream
-from tsctl.daemon.core.clock import LoopClock, Ticker
+from tsctl.daemon.core.clock import FakeClock, LoopClock, Ticker
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.http.limits import HttpLimits

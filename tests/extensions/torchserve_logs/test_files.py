@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.clock import FakeClock
+from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.extensions.torchserve_logs.files import DaemonLines, TorchServeFile
 
 MOMENT = 1_900_000_000.5  # seconds since the epoch

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.core.texts.test_log_format import MOMENT, record
-from tests.kit.clock import FakeClock
+from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.logs import DaemonFormat, OutputFormat, json_of
 from tsctl.daemon.http.access_log import AccessLog
 from tsctl.daemon.http.messages import Request
