@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from tests.tsctl.conftest import Invoke
 from tsctl import launch, starting
 from tsctl.daemon import paths
 
@@ -72,3 +73,13 @@ def test_a_start_waits_until_its_models_are_registered_but_not_for_ever(
 
     assert launch.await_models(cast("Any", Registering(*names)), pauses.append, patience=0.1) == list(waiting)
     assert pauses[:2] == [0.02, 0.04] and sum(pauses) == pytest.approx(paused)
+
+
+def test_a_state_directory_of_a_user_that_is_none_is_refused(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TSCTL_STATE_DIR", "~nobody.at.all/x")
+
+    result = invoke("start")
+
+    assert (result.exit_code, result.stderr) == (
+        1, "error: TSCTL_STATE_DIR: `~nobody.at.all/x` begins with an unknown user\n"
+    )  # fmt: skip

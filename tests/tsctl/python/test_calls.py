@@ -47,6 +47,14 @@ def test_what_is_no_address(text: str) -> None:
         tsctl.Client(text)
 
 
+def test_the_home_of_a_user_that_is_none_is_a_folder_of_that_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert str(read_address("~nobody.at.all/x")) == str(tmp_path / "~nobody.at.all" / "x")
+
+
 def test_the_default_is_the_command_lines_socket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("TSCTL_SOCKET", raising=False)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
