@@ -52,13 +52,20 @@ def map_class_to_label(
 
     Returns:
         For each row, name → probability, in the given order.
+
+    Raises:
+        KeyError: a class has no name.
     """
     if lbl_classes is None:
         lbl_classes = itertools.repeat(range(len(probs[0])) if probs else range(0), len(probs))
-    return [
-        {
-            (str(mapping[str(number)]) if mapping is not None else str(number)): prob
-            for number, prob in zip(*row, strict=True)
-        }
-        for row in zip(lbl_classes, probs, strict=True)
-    ]
+    try:
+        return [
+            {
+                (str(mapping[str(number)]) if mapping is not None else str(number)): prob
+                for number, prob in zip(*row, strict=True)
+            }
+            for row in zip(lbl_classes, probs, strict=True)
+        ]
+    except KeyError as error:
+        named = f"{len(mapping or ())} classes are named, in index_to_name.json or by `classes`"
+        raise KeyError(f"the model's class {error.args[0]} has no name: {named}") from None
