@@ -246,13 +246,13 @@ def _timms(document: Mapping[str, Any]) -> dict[str, Any]:
     size, part, mode = own.get("input_size", [3, 224, 224]), own.get("crop_pct") or 0.875, own.get("crop_mode")
     if type(size) is not list or len(size) != 3 or size[0] != 3 or not all(map(_is_side, size)) or not _is_part(part):
         found["resize"] = found["crop"] = _Unknown(
-            f"its input_size {_shown(size)} and crop_pct {part} are not known here"
+            f"its input_size {_shown(size)} and crop_pct {_shown(part)} are not known here"
         )
         return found
     found["crop"] = _read_of_file("crop", size[1:])
     sides = [math.floor(each / part) for each in size[1:]]
     if mode not in (None, "center", "squash"):
-        found["resize"] = _Unknown(f"its crop_mode {mode!r} is not known here")
+        found["resize"] = _Unknown(f"its crop_mode {_shown(mode)} is not known here")
     elif mode != "squash" and sides[0] != sides[1]:
         found["resize"] = _Unknown(f"its input_size {_shown(size)} is no square")
     else:
@@ -277,7 +277,7 @@ def _transformers(document: Mapping[str, Any]) -> dict[str, Any]:
     if type(number) is int and 0 <= number < len(INTERPOLATIONS):
         found["interpolation"] = INTERPOLATIONS[number]
     else:
-        found["interpolation"] = _Unknown(f"its `resample` is {number}")
+        found["interpolation"] = _Unknown(f"its `resample` is {_shown(number)}")
     resize, crop = _sizes(document)
     found["resize"] = _read_of_file("resize", resize)
     found["crop"] = _read_of_file("crop", crop)
