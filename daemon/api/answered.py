@@ -15,7 +15,7 @@ class AnsweredRequests:
         lines: None to write none.
 
     Attributes:
-        others: called with each answered request, its status and its seconds (`Service.answer_listener`).
+        copy: called with each answered request, its status and its seconds; None for nothing.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class AnsweredRequests:
         self._metrics = metrics
         self._recurring = recurring
         self._lines = lines
-        self.others: tuple[Callable[[Request, int, float], None], ...] = ()
+        self.copy: Callable[[Request, int, float], None] | None = None
 
     def note(self, request: Request, status: int, seconds: float) -> None:
         """Note a request; `seconds` is the time from its receipt to its answer."""
@@ -39,5 +39,5 @@ class AnsweredRequests:
             self._recurring.note("limit", text, request=request.id)
         if self._lines is not None:
             self._lines.note(request, status, seconds)
-        for note in self.others:
-            note(request, status, seconds)
+        if self.copy is not None:
+            self.copy(request, status, seconds)

@@ -61,13 +61,10 @@ class Assembly:
         )
         with models.ended_on_failure():
             kernel = kernel_of(
-                config, tokens, lambda: next(filter(None, (each.clients for each in extended)), None), clock,
-                observation, bounds, gpus, models,
+                config, tokens, clock, observation, bounds, gpus, models,
                 lambda: startup.done and not self.shutdown.wanted.is_set() and observation.supervision.serving,
-                lambda: tables.managers,
             )  # fmt: skip
-            extended = installed(self.extensions, kernel)
-            services = [*extended, observation]
+            services = [*installed(self.extensions, kernel), observation]
             startup = self.boot.plan(config, models.registry, models.registrar)
             urls = urls_of(place.bound)
             upgrade = upgrade_of(

@@ -20,7 +20,7 @@ from tsctl.daemon.api.observing.live import live_routes
 from tsctl.daemon.api.openapi import Operation
 from tsctl.daemon.config.tokens import may_register
 from tsctl.daemon.core.machine.host import HostMonitor
-from tsctl.daemon.declarations import VersionView
+from tsctl.daemon.declarations import DescribedRoute, VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.http.router import Audience, Route, join, resolved
 from tsctl.daemon.lifecycle.upgrade.old import Upgrade
@@ -65,7 +65,10 @@ class Fields:
 
     def operations(self) -> dict[str, Mapping[str, Operation]]:
         """Return the routes for managers as OpenAPI describes them."""
-        return dict(chain.from_iterable(each.operations().items() for each in self._services))
+        tables = (each.routes(Audience.MANAGERS) for each in self._services)
+        routes: Iterable[object] = chain.from_iterable(table.values() for table in tables)
+        described = (route.operations.items() for route in routes if isinstance(route, DescribedRoute))
+        return dict(chain.from_iterable(described))
 
     def families(self, asked: Collection[str] = ()) -> Iterable[MetricFamily]:
         """Return the metrics as they are now, with those that are shown only to clients that ask for these names."""

@@ -200,11 +200,11 @@ async def awaited(registry: Registry, name: str, version: str | None = None) -> 
     while registry.expects(name) and not (registry.holds(name, version) if version else name in registry):
         settled = asyncio.get_running_loop().create_future()
         look = partial(_settle, settled)
-        registry.listeners.append(look)
+        registry.waiters.append(look)
         try:
             await settled
         finally:
-            registry.listeners.remove(look)
+            registry.waiters.remove(look)
 
 
 def _settle(settled: asyncio.Future[None]) -> None:

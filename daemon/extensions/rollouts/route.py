@@ -56,20 +56,22 @@ class RolloutRoute:
             raise ResourceNotFound
         return self._answer(exchange, path)
 
+    @property
+    def operations(self) -> Mapping[str, Mapping[str, Operation]]:
+        """The description of the route."""
+        ends = {
+            f"{_PATH}/{word}": {"post": finished(f"{word}Rollout", f"{_PATH}/{word}", STATUS)} for word in _COMMANDS
+        }
+        return {
+            _PATH: {
+                "get": finished("showRollout", _PATH, _SHOWN),
+                "post": finished("startRollout", _PATH, STATUS, _STARTING, "version"),
+            }
+        } | ends
+
     async def _answer(self, exchange: Exchange, path: list[str]) -> None:
         with changing(self._registrar, exchange.request):
             await answer_rollout(exchange, self._registry, self._rollouts, path)
-
-
-def rollout_operations() -> Mapping[str, Mapping[str, Operation]]:
-    """Return the description of the route."""
-    ends = {f"{_PATH}/{word}": {"post": finished(f"{word}Rollout", f"{_PATH}/{word}", STATUS)} for word in _COMMANDS}
-    return {
-        _PATH: {
-            "get": finished("showRollout", _PATH, _SHOWN),
-            "post": finished("startRollout", _PATH, STATUS, _STARTING, "version"),
-        }
-    } | ends
 
 
 async def answer_rollout(exchange: Exchange, registry: Registry, rollouts: Rollouts, path: list[str]) -> None:

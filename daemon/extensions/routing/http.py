@@ -64,20 +64,20 @@ class RouteOfModels:
             raise ResourceNotFound
         return self._answer(exchange, path[0])
 
+    @property
+    def operations(self) -> Mapping[str, Mapping[str, Operation]]:
+        """The description of the route."""
+        return {
+            _PATH: {
+                "get": finished("showRoute", _PATH, _SHOWN),
+                "put": finished("setRoute", _PATH, STATUS, _SETTING, "weights"),
+                "delete": finished("removeRoute", _PATH, STATUS),
+            }
+        }
+
     async def _answer(self, exchange: Exchange, name: str) -> None:
         with changing(self._registrar, exchange.request):
             await answer_route(exchange, self._registry, self._registrar.routes, name)
-
-
-def route_operations() -> Mapping[str, Mapping[str, Operation]]:
-    """Return the description of the route."""
-    return {
-        _PATH: {
-            "get": finished("showRoute", _PATH, _SHOWN),
-            "put": finished("setRoute", _PATH, STATUS, _SETTING, "weights"),
-            "delete": finished("removeRoute", _PATH, STATUS),
-        }
-    }
 
 
 async def answer_route(exchange: Exchange, registry: Registry, changes: RouteChanges, name: str) -> None:
@@ -143,9 +143,6 @@ class RoutingService(Service):
 
     def routes(self, audience: Audience) -> Mapping[str, HttpRoute]:
         return {f"models/*/{ROUTE}": self._route} if audience is Audience.MANAGERS else {}
-
-    def operations(self) -> Mapping[str, Mapping[str, Operation]]:
-        return route_operations()
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         """Return the part of its model's requests, from 0 to 1; the route, or whether the version gets copies."""

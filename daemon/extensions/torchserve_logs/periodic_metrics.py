@@ -6,7 +6,6 @@ from tsctl.daemon.api.management.describe import FIRST_WORKER_ID
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.machine.gpu import Gpus
 from tsctl.daemon.core.machine.host import HostMonitor
-from tsctl.daemon.events.events import Event, Events
 from tsctl.daemon.extensions.torchserve_logs.metric_log import MetricLog
 from tsctl.daemon.metrics.families import gpu_values
 from tsctl.daemon.models.registry import Registry
@@ -25,7 +24,6 @@ class PeriodicMetrics:
         self,
         log: MetricLog,
         registry: Registry,
-        events: Events,
         host: HostMonitor,
         gpus: Gpus,
         clock: Clock,
@@ -33,7 +31,6 @@ class PeriodicMetrics:
     ) -> None:
         self._log = log
         self._registry = registry
-        self._events = events
         self._host = host
         self._gpus = gpus
         self._clock = clock
@@ -43,7 +40,6 @@ class PeriodicMetrics:
         self._loaded: set[tuple[int, float]] = set()  # the pid of each known worker, and when it was started
 
     def begin(self) -> None:
-        self._events.listeners[self._happened] = None
         self._look_again()
         if self._interval is not None:
             self._measure(self._interval)
@@ -53,11 +49,6 @@ class PeriodicMetrics:
             timer.cancel()
         if self._asking is not None:
             self._asking.cancel()
-        self._events.listeners.pop(self._happened, None)
-
-    def _happened(self, event: Event) -> None:
-        if event.kind == "model-ready":  # the others can wait a second
-            self._write_load_times()
 
     def _measure(self, interval: float) -> None:
         self._timers["machine"] = self._clock.later(interval, lambda: self._measure(interval))
@@ -73,9 +64,9 @@ class PeriodicMetrics:
 
     def _look_again(self) -> None:
         self._timers["look"] = self._clock.later(LOOK_EVERY, self._look_again)
-        self._write_load_times()
+        self.write_load_times()
 
-    def _write_load_times(self) -> None:
+    def write_load_times(self) -> None:
         """Write the time of each worker that has loaded since the last look."""
         found: set[tuple[int, float]] = set()
         for model in self._registry:

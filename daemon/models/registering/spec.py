@@ -152,7 +152,6 @@ def worker_spec(
     measured: Callable[[Sequence[Measurement]], None],
     isolated: Callable[[Isolation], None],
     too_large: Callable[[int], None] = lambda rows: None,
-    share: int = 1,
 ) -> WorkerSpec:
     """Return the configuration of a version's workers; the arguments are those of `WorkerSpec` and of `Source`.
 
@@ -179,7 +178,7 @@ def worker_spec(
         cpus=settings.cpus,
         chosen_threads=settings.threads,
         mode=mode,
-        rows=places_of(settings, share),
+        rows=places_of(settings, 1),
         log=log,
         measured=measured,
         isolated=isolated,
