@@ -1,11 +1,11 @@
-"""The daemon's logs: its own, and one for the output of each model's workers; http/access_log.py has the access log.
+"""The daemon's logs: its own, and one for the output of each model's workers; api/access_log.py has the access log.
 
 Under `tsctl start` they go to files in the state directory; under `tsctl run` to stderr as well.
 Files are rotated at 100 MB, five are kept. Their lines are text, or one JSON object each:
 
     text   2026-01-31T12:00:00.123+01:00 INFO    listening on …                        daemon
            2026-01-31T12:00:00.123+01:00 4711 stdout loading weights                   a worker's output
-           2026-01-31T12:00:00.123+01:00 127.0.0.1:5000 "POST /predictions/m" 200 …    access (http/access_log.py)
+           2026-01-31T12:00:00.123+01:00 127.0.0.1:5000 "POST /predictions/m" 200 …    access (api/access_log.py)
     JSON   {"time": …, "level": …, "log": "daemon" | "model" | "access", …, "text": …}
 
 Times are local, in ISO 8601 with milliseconds and offset. Where stderr is systemd's journal, its lines begin with their
