@@ -21,7 +21,7 @@ from tests.compiled import listed
 from tests.places import ROOT
 
 LIST = "daemon/server/extensions.py"
-PROGRAMS = "tests/lab/programs.py"
+PROGRAMS = ("tests/lab/programs.py", ".github/workflows/nightly.yml")
 # Programs of the laboratory that check an extension's rules, and go with it: their folder, and their name there.
 CHECKED_BY = dict.fromkeys(("quarantine", "sequences"), ("tests/lab/simulation", "simulate-faults"))
 
@@ -45,8 +45,9 @@ def without(text: str, name: str) -> str:
 
 
 def without_program(text: str, program: str) -> str:
-    """Return the table of the laboratory's programs without one."""
-    return re.sub(rf'^    "{program}": .*\n(?:     .*\n)*    \),\n', "", text, flags=re.MULTILINE)
+    """Return the table of the laboratory's programs, or the list of those of each night, without one."""
+    row, line = rf'^    "{program}": .*\n(?:     .*\n)*    \),\n', rf"^ *- python -m tests\.lab {program}\b.*\n"
+    return re.sub(f"{row}|{line}", "", text, flags=re.MULTILINE)
 
 
 def verbs_of(name: str) -> Sequence[str]:
@@ -79,8 +80,8 @@ def leave_out(name: str, tree: Path) -> None:
             if each.endswith(".md"):
                 (tree / each).write_text(unlinked((ROOT / each).read_text(), name, verbs))
     (tree / LIST).write_text(without((ROOT / LIST).read_text(), name))
-    if name in CHECKED_BY:
-        (tree / PROGRAMS).write_text(without_program((ROOT / PROGRAMS).read_text(), CHECKED_BY[name][1]))
+    for each in PROGRAMS if name in CHECKED_BY else ():
+        (tree / each).write_text(without_program((ROOT / each).read_text(), CHECKED_BY[name][1]))
 
 
 def main(arguments: list[str]) -> int:

@@ -43,11 +43,12 @@ def test_its_words_leave_the_list() -> None:
 @pytest.mark.parametrize("name", CHECKED_BY)
 def test_a_program_that_checks_its_rules_goes_with_it(name: str) -> None:
     folder, program = CHECKED_BY[name]
-    text = (ROOT / PROGRAMS).read_text()
-    left = without_program(text, program)
+    before = [(ROOT / each).read_text() for each in PROGRAMS]
+    table, night = (without_program(text, program) for text in before)
 
-    assert compile(left, PROGRAMS, "exec") and left.count("_lab(") == text.count("_lab(") - (program in text)
-    assert program not in left
+    assert compile(table, PROGRAMS[0], "exec") and program not in table + night
+    assert table.count("_lab(") == before[0].count("_lab(") - (program in before[0])
+    assert night.count("- python -m") == before[1].count("- python -m") - (program in before[1])
     assert unlinked(f"`python -m tests.lab {program} --seed 7`, `{folder}/test_runs.py`", name) == (
         f"`{program} --seed 7`, {folder}/test_runs.py"
     )

@@ -7,8 +7,7 @@ A version's mode is decided when it is loaded (`Load.mode`), and never changes:
     continuous  one request                    batch_size, see `places_of`   in any order     workers/rows/state.py
     async       one request                    queue_jobs                    in any order     workers/rows/state.py
 
-The worker itself has the same states in each (workers/state.py), be it one process or several; so has a sequence
-(extensions/sequences/table.py), which any mode may have.
+The worker itself has the same states in each (workers/state.py), be it one process or several.
 """
 
 from collections.abc import Callable, Sequence
