@@ -5,7 +5,7 @@ Standard library only: the command line reads the tables of extensions (tables.p
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from tsctl.daemon.events.events import Level
@@ -13,14 +13,6 @@ if TYPE_CHECKING:
 
 Samples = Iterable[Iterable[tuple[tuple[str, ...], float]]]  # for each metric: the values of its labels, a number
 Operations = Mapping[str, Mapping[str, dict[str, Any]]]  # path → method → operation, as OpenAPI has them
-
-
-@runtime_checkable
-class DescribedRoute(Protocol):
-    """A route for managers that has a part in the API's description."""
-
-    @property
-    def operations(self) -> Operations: ...
 
 
 class VersionView(Enum):

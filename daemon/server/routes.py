@@ -8,11 +8,12 @@ from itertools import chain
 from typing import Any
 
 from tsctl.daemon.api.inference.routes import inference_routes
+from tsctl.daemon.api.management.commands import ModelRoute
 from tsctl.daemon.api.management.describe import with_fields
 from tsctl.daemon.api.management.registrations import registrations_document
 from tsctl.daemon.api.management.routes import management_routes
 from tsctl.daemon.api.management.status import Urls, settings_document, status_document
-from tsctl.daemon.api.management.upgrade import upgrade_route
+from tsctl.daemon.api.management.upgrade import upgrade_routes
 from tsctl.daemon.api.metric_selection import selection_of
 from tsctl.daemon.api.metrics import metrics_routes
 from tsctl.daemon.api.observing.batches import batches_routes
@@ -20,7 +21,7 @@ from tsctl.daemon.api.observing.live import live_routes
 from tsctl.daemon.api.openapi import Operation
 from tsctl.daemon.config.tokens import may_register
 from tsctl.daemon.core.machine.host import HostMonitor
-from tsctl.daemon.declarations import DescribedRoute, VersionView
+from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.http.router import Audience, Route, join, resolved
 from tsctl.daemon.lifecycle.upgrade.old import Upgrade
@@ -67,7 +68,7 @@ class Fields:
         """Return the routes for managers as OpenAPI describes them."""
         tables = (each.routes(Audience.MANAGERS) for each in self._services)
         routes: Iterable[object] = chain.from_iterable(table.values() for table in tables)
-        described = (route.operations.items() for route in routes if isinstance(route, DescribedRoute))
+        described = (route.operations.items() for route in routes if isinstance(route, ModelRoute))
         return dict(chain.from_iterable(described))
 
     def families(self, asked: Collection[str] = ()) -> Iterable[MetricFamily]:
@@ -114,7 +115,7 @@ def tables_of(kernel: Kernel, services: Sequence[Service], upgrade: Upgrade, url
     control = join(
         live_routes(registry, started, partial(fields.of, VersionView.LIVE), fields.own),
         batches_routes(registry),
-        {"tsctl": upgrade_route(upgrade)},
+        upgrade_routes(upgrade),
         *(each.routes(Audience.OPERATORS) for each in services),
         managing,
         management_routes(

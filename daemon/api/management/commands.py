@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -16,9 +16,11 @@ from tsctl.daemon.api.openapi import (
     path_parameters,
     query_parameters,
 )
-from tsctl.daemon.core.errors import BadRequest, DaemonError
+from tsctl.daemon.core.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.declarations import Operations
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, Response, error_body, json_response
+from tsctl.daemon.http.router import Route
 from tsctl.daemon.model_settings import MOST, ModelSetting
 from tsctl.daemon.models.persistence.snapshot_file import one_change
 from tsctl.daemon.models.registrar import Progress, Registrar, no_progress
@@ -152,6 +154,7 @@ def _near(name: str, known: Collection[str], settings: Sequence[ModelSetting]) -
 NDJSON = "application/x-ndjson"
 
 Command = Callable[[Progress], Awaitable[tuple[int, Any]]]  # runs the command; returns status and document
+LATER = (202, {"status": "Processing worker updates..."})  # of one whose client does not wait for the workers
 
 
 async def run(exchange: Exchange, command: Command) -> None:
@@ -224,6 +227,48 @@ def changing(registrar: Registrar, request: Request) -> Iterator[None]:
     else:
         with registrar.gate.change(), one_change(request.header(CHANGE_HEADER)):
             yield
+
+
+class ModelRoute:
+    """The route of `/models/MODEL/WORD`, which `answer` answers as `changing`; other paths are another's.
+
+    Args:
+        commands: so is one more segment.
+
+    Attributes:
+        operations: the route as OpenAPI describes it.
+    """
+
+    def __init__(
+        self, registrar: Registrar, word: str, answer: Callable[[Exchange, list[str]], Awaitable[None]],
+        operations: Operations, *, commands: bool = False,
+    ) -> None:  # fmt: skip
+        self.operations = operations
+        self._registrar, self._word, self._answer, self._longest = registrar, word, answer, 2 + commands
+
+    def __call__(self, exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None]:
+        if not 2 <= len(path) <= self._longest or path[1] != self._word or exchange.request.method == "OPTIONS":
+            raise ResourceNotFound
+        return self._answered(exchange, path)
+
+    async def _answered(self, exchange: Exchange, path: list[str]) -> None:
+        with changing(self._registrar, exchange.request):
+            await self._answer(exchange, path)
+
+
+def word_routes(
+    word: str, answer: Callable[[Exchange], Coroutine[Any, Any, None] | None], method: str = "GET"
+) -> dict[str, Route]:
+    """Return the route of `/tsctl/WORD`, which `answer` answers; other paths are another's."""
+
+    def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None] | None:
+        if path != [word]:
+            raise ResourceNotFound
+        if exchange.request.method != method:
+            raise MethodNotAllowed
+        return answer(exchange)
+
+    return {"tsctl": route}
 
 
 def finished(

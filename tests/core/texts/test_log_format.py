@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kit.clock import FakeClock
 from tsctl.daemon.api.access_log import AccessLog, json_line_of
 from tsctl.daemon.core import logs
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.logs import (
     DaemonFormat,
     JournalFormat,

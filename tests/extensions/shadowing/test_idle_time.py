@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.kit.clock import FakeClock
 from tests.kit.version import StubVersion
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import Stopping
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.extensions.shadowing.idle_time import QUIET, IdleTime, is_idle
