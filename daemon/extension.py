@@ -6,22 +6,18 @@ it needs before a process is started, and is installed in a daemon as a `Service
 daemon but declarations.py when it runs, since the command line reads the tables of extensions.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tsctl.daemon.declarations import ClientProtocol, EventRow, FileKey, MetricRow, Operations, Samples, VersionView
+from tsctl.daemon.declarations import ClientProtocol, EventRow, FileKey, MetricRow, Samples, VersionView
 
 if TYPE_CHECKING:
     from tsctl.daemon.api.inference.turns import Turns
-    from tsctl.daemon.batching.dispatcher import Dispatcher
     from tsctl.daemon.config.config import Config
     from tsctl.daemon.config.tokens import Tokens
-    from tsctl.daemon.core.client import Clients
     from tsctl.daemon.core.clock import Clock
-    from tsctl.daemon.core.logs import OutputLog
     from tsctl.daemon.core.machine.gpu import Gpus
-    from tsctl.daemon.http.messages import Request
     from tsctl.daemon.http.router import Audience, Route
     from tsctl.daemon.lifecycle.supervision import OwnServer
     from tsctl.daemon.model_settings.row import ModelSetting
@@ -43,7 +39,7 @@ class Extension:
     """
 
     name = ""
-    needs = ""  # a model setting: of versions that have its default, `dispatcher`, `attach`, `specify` are not asked
+    needs = ""  # a model setting: of versions that never had another value than its default, none is followed
     settings: "tuple[Setting, ...]" = ()  # rows of the daemon's settings (daemon/tables.py)
     model_settings: "tuple[ModelSetting, ...]" = ()
     events: tuple[EventRow, ...] = ()
@@ -81,8 +77,7 @@ class Kernel:
     """The parts of a daemon that an extension may use."""
 
     config: "Config"
-    tokens: "Tokens"
-    clients: "Callable[[], Clients | None]"  # those that a service knows, when all are installed
+    tokens: "Tokens"  # and the known clients, when all are installed
     clock: "Clock"
     observation: "Observation"  # of it `events`, `recurring`, `metrics`, `requests.note` and `soon`
     bounds: "Bounds"  # of the memory for bodies and answers
@@ -91,13 +86,12 @@ class Kernel:
     registrar: "Registrar"
     ready: Callable[[], bool]  # every model to be served from the start is loaded or has failed, and there is room
     turns: "Turns"  # reads large bodies, a slice at a time
-    management: "Callable[[], Mapping[str, Route]]"  # the routes of managers, those of all extensions, too
     spare: Callable[[int], None]  # told the pid of a child process that is no worker, and no leftover
     templates: "Templates | None" = None  # keep models of versions without workers; None where workers are no processes
 
 
 class Service:
-    """A part of one daemon. What a subclass does not override does nothing; `dispatcher` to `keep` cost nothing.
+    """A part of one daemon. What a subclass does not override does nothing; `follow` and `keep` cost nothing.
 
         restore ─▶ servers ─▶ the daemon listens ─▶ begin
         told to stop ─▶ settle ─▶ no connection is accepted ─▶ servers are closed ─▶ the last answers have left ─▶ close
@@ -106,15 +100,10 @@ class Service:
     """
 
     extension = Extension()  # its own, from its installation on
-    clients: "Clients | None" = None  # by which the daemon admits requests
     measures = False  # `keep` returns measurements, for whose changes alone the snapshot is not written
 
     def routes(self, audience: "Audience") -> "Mapping[str, Route]":
         """Return the routes for these: first path segment, or `models/*/route` → function; asked before the core's."""
-        return {}
-
-    def operations(self) -> Operations:
-        """Return the routes for managers as OpenAPI describes them."""
         return {}
 
     def document(self) -> Mapping[str, Any]:
@@ -129,36 +118,13 @@ class Service:
         """Return for each of its extension's metrics the samples as they are now: the labels' values, and a number."""
         return ()
 
-    def dispatcher(self, settings: "ModelSettings") -> "type[Dispatcher] | None":
-        """Return the dispatcher of a version with these settings; None for the core's, or that of a later service."""
-        return None
+    def follow(self, model: "ModelVersion") -> None:
+        """Follow a version: give it what its settings ask for, take away what they do not, and change nothing twice.
 
-    def specify(self, settings: "ModelSettings", spec: "WorkerSpec") -> "WorkerSpec":
-        """Return the configuration of workers of this daemon, as the extension completed it; raises InvalidModel."""
-        return spec
-
-    def attach(self, model: "ModelVersion") -> None:
-        """Note that a version was made, without workers and not registered, or was set what `needs` names.
-
-        The `presence` of one that was just made may be replaced.
+        Called when it was made, without workers and not registered: its `presence`, `dispatcher` (`path.dispatch_by`)
+        and `pool.spec` may be replaced then, and InvalidModel raised. Called again when its settings were changed, when
+        it begins to load in another one's place, and when an operator tries it again.
         """
-
-    def replacing(self, old: "ModelVersion", new: "ModelVersion") -> None:
-        """Note that a version begins to load, to take another one's place."""
-
-    def forget(self, gone: Callable[[str], bool]) -> None:
-        """Forget the models that are gone: those for whose names the function returns True."""
-
-    def registrations_changed(self, unsettled: "Iterable[ModelVersion]") -> None:
-        """Note that the registrations have changed; those of these versions may still fail."""
-
-    def answer_listener(self) -> "Callable[[Request, int, float], None] | None":
-        """Return what is called with each answered request, its status, and its seconds; None for nothing."""
-        return None
-
-    def output_copy(self, name: str, version: str) -> "OutputLog | None":
-        """Return what gets a copy of the output of a version's workers; None for nothing."""
-        return None
 
     def keep(self, *, last: bool) -> Mapping[str, Any] | None:
         """Return what the snapshot holds for `restore`; what changes all the time only if it is the `last` one."""
@@ -167,10 +133,10 @@ class Service:
     def restore(self, kept: Any) -> None:
         """Take up what an earlier run has kept, before its versions are registered; ValueError puts it aside."""
 
-    def servers(self, *, alone: bool) -> "Sequence[OwnServer]":
+    def servers(self, managing: "Mapping[str, Route]", *, alone: bool) -> "Sequence[OwnServer]":
         """Return servers at bound addresses of their own, which no other daemon has if `alone`; raises StartError.
 
-        The daemon begins them when it listens, begins them again when they end, and closes them.
+        The daemon begins them when it listens, and again when they end, and closes them. `managing`: managers' routes.
         """
         return ()
 

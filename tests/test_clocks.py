@@ -10,7 +10,7 @@ WALL = {"time", "time_ns", "localtime", "gmtime", "ctime", "strftime"}  # of the
 MAY_READ_IT = {
     "handlers/envelopes/openai_wording.py": "when an answer was made, for its client",
     "daemon/core/logs.py": "the stamp of a line",
-    "daemon/http/access_log.py": "the stamp of a line",
+    "daemon/api/access_log.py": "the stamp of a line",
     "daemon/api/observing/batches.py": "when a batch ended, for people",
     "daemon/api/tensors/metadata.py": "when a model answered last, for people",
     "daemon/extensions/scaling/service.py": "when the number of workers was changed, for people",

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tsctl.daemon.config.config import INFERENCE_VARIABLE, MANAGEMENT_VARIABLE, Config
 from tsctl.daemon.config.private_file import read_private
+from tsctl.daemon.core.client import Clients
 from tsctl.daemon.core.errors import StartError
 from tsctl.daemon.tables import SETTINGS
 
@@ -25,11 +26,12 @@ _KEYS = {"token_file": "management", "inference_token_file": "inference"}  # set
 _EXPIRES = "expiration time"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Tokens:
     """The tokens that clients must send; empty where none is required.
 
     Attributes:
+        clients: those that an extension knows by keys of their own; None without one.
         origins: `token` and `inference_token`, as far as they are set → "flag" or "environment".
         notes: sentences for the operator.
     """
@@ -38,6 +40,7 @@ class Tokens:
     inference: str = field(default="", repr=False)
     origins: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    clients: Clients | None = field(default=None, repr=False, compare=False)
 
 
 def read_tokens(config: Config, environment: Mapping[str, str], today: float | None = None) -> Tokens:

@@ -1,11 +1,11 @@
-"""The daemon's logs: its own, and one for the output of each model's workers; http/access_log.py has the access log.
+"""The daemon's logs: its own, and one for the output of each model's workers; api/access_log.py has the access log.
 
 Under `tsctl start` they go to files in the state directory; under `tsctl run` to stderr as well.
 Files are rotated at 100 MB, five are kept. Their lines are text, or one JSON object each:
 
     text   2026-01-31T12:00:00.123+01:00 INFO    listening on …                        daemon
            2026-01-31T12:00:00.123+01:00 4711 stdout loading weights                   a worker's output
-           2026-01-31T12:00:00.123+01:00 127.0.0.1:5000 "POST /predictions/m" 200 …    access (http/access_log.py)
+           2026-01-31T12:00:00.123+01:00 127.0.0.1:5000 "POST /predictions/m" 200 …    access (api/access_log.py)
     JSON   {"time": …, "level": …, "log": "daemon" | "model" | "access", …, "text": …}
 
 Times are local, in ISO 8601 with milliseconds and offset. Where stderr is systemd's journal, its lines begin with their
@@ -19,7 +19,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
@@ -289,7 +289,7 @@ class _ModelLog:
         self,
         path: Path,
         form: OutputFormat,
-        copies: Sequence[OutputLog],
+        copy: OutputLog | None,
         *,
         foreground: bool,
         plain: bool,
@@ -297,7 +297,7 @@ class _ModelLog:
     ) -> None:
         self._file = LineLog(path, "model", foreground=foreground, as_json=as_json)
         self._form = form
-        self._copies = copies
+        self._copy = copy
         self._foreground = foreground
         self._plain = plain
 
@@ -306,8 +306,8 @@ class _ModelLog:
         if self._foreground:
             shown = text if self._plain else self._form.lines(text, pid, stream, now, named=True)
         self._file.write(self._form.lines(text, pid, stream, now), shown)
-        for copy in self._copies:
-            copy(text, pid, stream)
+        if self._copy is not None:
+            self._copy(text, pid, stream)
 
     def close(self) -> None:
         self._file.close()
@@ -321,8 +321,8 @@ class ModelLogs:
         plain: the foreground gets the bare output.
 
     Attributes:
-        copies: called with the name and version of each log that is opened; what they return gets a copy of all that is
-            written there, with the pid of its process and the stream (`Service.output_copy`).
+        copy_of: called with the name and version of each log that is opened; what it returns gets a copy of all that is
+            written there, with the pid of its process and the stream.
     """
 
     def __init__(
@@ -333,7 +333,7 @@ class ModelLogs:
         plain: bool = False,
         as_json: bool = False,
     ) -> None:
-        self.copies: Sequence[Callable[[str, str], OutputLog | None]] = ()
+        self.copy_of: Callable[[str, str], OutputLog | None] = lambda name, version: None
         self._file_of = file_of
         self._foreground = foreground
         self._plain = plain
@@ -345,8 +345,8 @@ class ModelLogs:
         log = self._open.get((name, version))
         if log is None:
             form, path = OutputFormat(name, version, as_json=self._as_json), self._file_of(name, version)
-            copies = [found for copy in self.copies if (found := copy(name, version)) is not None]
-            log = _ModelLog(path, form, copies, foreground=self._foreground, plain=self._plain, as_json=self._as_json)
+            copy = self.copy_of(name, version)
+            log = _ModelLog(path, form, copy, foreground=self._foreground, plain=self._plain, as_json=self._as_json)
             self._open[name, version] = log
         return log.write
 

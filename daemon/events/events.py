@@ -273,7 +273,7 @@ MOST_REQUESTS = 100  # ids in one event
 
 _log = logging.getLogger("tsctl.daemon.events")
 
-Listener = Callable[[Event], None]
+Reader = Callable[[Event], None]
 
 
 class Events:
@@ -287,13 +287,13 @@ class Events:
     Attributes:
         last: the sequence of the latest event; 0 before the first.
         counts: how many of each kind were added here, by another daemon's not.
-        listeners: called with each event after it was added, in the order of their addition. They must not raise.
+        readers: called with each event after it was added: streams, which come and go with requests. None may raise.
     """
 
     def __init__(self, journal: Journal | None = None, wall: Callable[[], float] = time.time, kept: int = KEPT) -> None:
         self.last = 0
         self.counts: Counter[str] = Counter()
-        self.listeners: dict[Listener, None] = {}
+        self.readers: dict[Reader, None] = {}
         self._ring: deque[Event] = deque(maxlen=kept)
         self._unsaved: deque[Event] = deque(maxlen=kept)  # could not be written yet
         self._journal = journal
@@ -307,7 +307,7 @@ class Events:
     def add(
         self, kind: str, text: str, *, model: str = "", version: str = "", worker: int = 0, requests: Sequence[str] = ()
     ) -> None:
-        """Add an event: log it, keep it, and tell the listeners.
+        """Add an event: log it, keep it, and tell the readers.
 
         Args:
             kind: a key of `KINDS`, which names its level.
@@ -367,11 +367,11 @@ class Events:
                 event = replace(event, sequence=self.last + 1)
             self.last = event.sequence
             self._ring.append(event)
-            for listener in tuple(self.listeners):
+            for reader in tuple(self.readers):
                 try:
-                    listener(event)
-                except Exception:  # noqa: BLE001 - else the code that reports a fact would break off, and other listeners wait
-                    _log.exception("a listener of events has raised")
+                    reader(event)
+                except Exception:  # noqa: BLE001 - else the code that reports a fact would break off, and other readers wait
+                    _log.exception("a reader of events has raised")
 
 
 def _encodable(text: str) -> str:

@@ -187,7 +187,7 @@ class Supervision:
         self._metrics.servers[known.name] = known.up, known.ends
 
     def _tell(self, kind: str, known: ServerRecord, text: str) -> None:
-        with contextlib.suppress(Exception):  # a listener of events must not end the watch
+        with contextlib.suppress(Exception):  # a reader of events must not end the watch
             self._recurring.note(kind, f"`{known.name}` {text}", reason=known.name)
 
     async def _sleep(self, seconds: float) -> None:

@@ -10,7 +10,7 @@ import logging
 import re
 import socket
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tsctl.daemon.metrics.histogram import Histogram
 from tsctl.handlers.wire import BOUNDS, STAGE_TIME, STAGES, Kind, Measurement
@@ -84,6 +84,7 @@ class Emitted:
         dropped: the number of measurements that are not shown, by reason: `name` (reserved or empty), `type` (the name
             has another), `limit` (too many series).
         stages: the seconds of each stage of built-in handlers' batches.
+        latest: a worker's measurements of the batch that returns next.
     """
 
     def __init__(self, model_name: str, model_version: str) -> None:
@@ -93,7 +94,7 @@ class Emitted:
         self._known: dict[tuple[Kind, str, tuple[tuple[str, str], ...]], Series] = {}
         self._kinds: dict[str, str] = {}  # name → its type
         self._told: set[str] = set()  # names that the log has mentioned
-        self.listeners: tuple[Callable[[Sequence[Measurement]], None], ...] = ()
+        self.latest: Sequence[Measurement] = ()
 
     @property
     def series(self) -> list[Series]:
@@ -129,8 +130,7 @@ class Emitted:
                 series = self._add(measured)
             if series is not None:
                 series.update(measured.value, measured.buckets)
-        for listener in self.listeners:
-            listener(measurements)
+        self.latest = measurements
 
     def continue_from(self, other: "Emitted") -> None:
         """Take over the counters of the same version, registered earlier; a type is free to change."""

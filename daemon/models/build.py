@@ -4,13 +4,11 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tsctl.daemon import paths
-from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.logs import ModelLogs
@@ -32,10 +30,10 @@ from tsctl.daemon.models.registering.spec import has_setting
 from tsctl.daemon.models.request import Registration, Source
 from tsctl.daemon.models.request_path import Resources
 from tsctl.daemon.models.request_watcher import ParameterHeader
-from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
+from tsctl.daemon.models.settings import Overrides, merge
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.cores import Placement, chosen_threads, usable_cores
-from tsctl.daemon.workers.engine import Engine, WorkerSpec
+from tsctl.daemon.workers.engine import Engine
 from tsctl.handlers.wire import Declared
 
 _log = logging.getLogger("tsctl.daemon.models")
@@ -52,12 +50,8 @@ class ModelFactory:
     """Makes models; registers and starts nothing.
 
     Attributes:
-        dispatchers: return the kind of dispatcher for a version's settings, or None; the first that returns one counts
-            (`Service.dispatcher`). Each is with the setting that a version must have, other than by default, or with an
-            empty text.
-        specified: return the workers' configuration for the settings and the configuration so far (`Service.specify`);
-            likewise.
-        attached: called with each model that was made, or is set such a setting later (`Service.attach`); likewise.
+        following: called with each model that was made, and after its changes (`Service.follow`). Each is with the
+            setting that a model must have got, other than by default, or with an empty text.
         logs: of the output of workers.
         parameter_headers: as of each model.
     """
@@ -77,9 +71,7 @@ class ModelFactory:
         self._clock = clock
         self.logs = logs
         self._recurring = recurring
-        self.dispatchers: Sequence[tuple[str, Callable[[ModelSettings], type[Dispatcher] | None]]] = ()
-        self.specified: Sequence[tuple[str, Callable[[ModelSettings, WorkerSpec], WorkerSpec]]] = ()
-        self.attached: Sequence[tuple[str, Callable[[ModelVersion], None]]] = ()
+        self.following: Sequence[tuple[str, Callable[[ModelVersion], None]]] = ()
         self.parameter_headers: Mapping[str, ParameterHeader] = {}
         self._placement = Placement(names=gpus)
         self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
@@ -156,7 +148,7 @@ class ModelFactory:
             request.url, directory, unpacked, manifest, document, mark=mark, listed=listed,
             python=None if manifest.requirements_file is None else self._environments.python(directory, manifest),
         )  # fmt: skip
-        return self._attach(
+        return self._followed(
             ModelVersion(
                 source,
                 settings,
@@ -168,8 +160,6 @@ class ModelFactory:
                     placement=self._placement,
                     log=self.logs.open(name, version),
                     recurring=self._recurring,
-                    dispatcher=self._dispatcher(settings),
-                    specify=self._specify,
                 ),
                 at_startup=listed or restored,
                 request=request,
@@ -190,33 +180,20 @@ class ModelFactory:
         resources = Resources(engine=self._engine, clock=self._clock, cores=1, recurring=self._recurring)
         model = ModelVersion(source, settings, resources, at_startup=True, request=request)
         model.lost = True
-        self._attach(model)
+        self._followed(model)
         model.lose(reason)
         return model
 
-    def _dispatcher(self, settings: ModelSettings) -> type[Dispatcher]:
-        asked = (choose for needs, choose in self.dispatchers if has_setting(settings, needs))
-        found = (chosen for choose in asked if (chosen := choose(settings)) is not None)
-        return next(found, Dispatcher)
-
-    def _specify(self, settings: ModelSettings, spec: WorkerSpec) -> WorkerSpec:
-        for needs, specify in self.specified:
-            if has_setting(settings, needs):
-                spec = specify(settings, spec)
-        return replace(spec, gpu_names=self._placement.names)
-
-    def _attach(self, model: ModelVersion) -> ModelVersion:
+    def _followed(self, model: ModelVersion) -> ModelVersion:
         model.parameter_headers = self.parameter_headers
-        waiting = list(self.attached)
+        met: set[str] = set()  # a service goes on following a version whose setting is the default again
 
-        def attach_to() -> None:
-            for each in tuple(waiting):
-                needs, attach = each
-                if has_setting(model.settings, needs):
-                    waiting.remove(each)
-                    attach(model)
+        def tell_services() -> None:
+            for needs, follow in self.following:
+                if needs in met or has_setting(model.settings, needs):
+                    met.add(needs)
+                    follow(model)
 
-        attach_to()
-        if waiting:
-            model.change_listeners.append(attach_to)
+        model.tell_services = tell_services
+        tell_services()
         return model

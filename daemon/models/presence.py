@@ -1,6 +1,6 @@
 """Whether a version has workers, and how many: the operator's range, what load asks for, and whether they are ended.
 
-An extension may put another presence in the place of this one before the version has workers (`Service.attach`): one
+An extension may put another presence in the place of this one before the version has workers (`Service.follow`): one
 that also ends workers by itself, and lets requests bring them back.
 
 A command waits here until the workers are ready, or another condition on a version holds; each change checks it.

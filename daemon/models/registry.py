@@ -5,7 +5,7 @@ one change for `tsctl rollback` (persistence/snapshot_file.py).
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -53,8 +53,8 @@ class Registry:
     expected while they are unpacked, and those that could not be registered are remembered with the reason.
 
     Attributes:
-        listeners: called when a model is no longer expected.
-        forgetting: called when models are gone, with a function from a name to whether it is one (`Service.forget`).
+        waiters: called when a model is no longer expected, for requests that wait for one.
+        forgetting: called when models are gone, with a function from a name to whether it is one.
         reservations: of models, by name.
         routes: the routes of models, whose versions may be gone.
     """
@@ -62,8 +62,8 @@ class Registry:
     def __init__(self, routes: Routes | None = None) -> None:
         self.routes = Routes() if routes is None else routes
         self.reservations: dict[str, Reservation] = {}
-        self.listeners: list[Callable[[], None]] = []
-        self.forgetting: Sequence[Callable[[Callable[[str], bool]], None]] = ()
+        self.waiters: list[Callable[[], None]] = []
+        self.forgetting: Callable[[Callable[[str], bool]], None] = lambda gone: None
         self._names: dict[str, _Versions] = {}
         self._expected: Counter[str | None] = Counter()  # None: of an archive whose name is not known yet
         self._failed: dict[str, str] = {}
@@ -105,8 +105,7 @@ class Registry:
     def _forget(self, gone: Callable[[str], bool]) -> None:
         for name in list(filter(gone, self.routes.by_model)):
             self.routes.put(name, None)
-        for forget in self.forgetting:
-            forget(gone)
+        self.forgetting(gone)
 
     def expect(self, name: str | None) -> None:
         """Note that a model will be registered, or fail to be; None for one whose name is not known yet."""
@@ -126,8 +125,8 @@ class Registry:
         self._expected[name] -= 1
         if failure and name is not None and name not in self._names:
             self._failed[name] = failure
-        for listener in tuple(self.listeners):
-            listener()
+        for look in tuple(self.waiters):
+            look()
 
     def check_unreserved(self, name: str, version: str = "") -> None:
         """Check that a command may change which versions of a model answer.

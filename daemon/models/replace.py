@@ -14,7 +14,7 @@ version stays the default.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
 
@@ -75,13 +75,9 @@ class Replacing:
 
     Args:
         gate: a replacement in the background is inside until the snapshot is written.
-
-    Attributes:
-        replacing_listeners: called with the old version and the new one, which begins to load (`Service.replacing`).
     """
 
     def __init__(self, registry: Registry, live: LiveVersions, retiring: Retiring, ledger: Ledger, gate: Gate) -> None:
-        self.replacing_listeners: Sequence[Callable[[ModelVersion, ModelVersion], None]] = ()
         self._registry = registry
         self._live = live
         self._retiring = retiring
@@ -120,8 +116,7 @@ class Replacing:
         self._live.loading[new] = old
         new.reports.add("replacing", f"{what or new.source.url} is loading, to replace this version")
         new.start(load=bool(old.pool.wanted))  # an archive that cannot be loaded must not replace one that serves
-        for note in self.replacing_listeners:
-            note(old, new)
+        new.tell_services()
 
     async def finish(self, new: ModelVersion, progress: Progress, *, synchronous: bool) -> None:
         """Switch to the new version as soon as its workers are ready, and write the snapshot.

@@ -6,8 +6,8 @@ jobs that a watcher of requests has taken: they wait here, and were accepted.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.batching.observer import BatchObserver
@@ -23,16 +23,18 @@ from tsctl.daemon.events.events import Events
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.models.admission import AskedVersion, no_worker_error, stopping_error
-from tsctl.daemon.models.registering.spec import first_batch_size, mode_of, worker_spec
+from tsctl.daemon.models.registering.spec import first_batch_size, mode_of, places_of, worker_spec
 from tsctl.daemon.models.reporting.reports import VersionReports
 from tsctl.daemon.models.request import Source
 from tsctl.daemon.models.settings import ModelSettings, SettingsBefore
 from tsctl.daemon.workers.cores import Placement
-from tsctl.daemon.workers.engine import ENDS, LOAD_FAILED, STOPPED, BatchEvents, Engine, Exit, Worker, WorkerSpec
+from tsctl.daemon.workers.engine import ENDS, LOAD_FAILED, STOPPED, BatchEvents, Engine, Exit, Worker
 from tsctl.daemon.workers.pool import Pool, PoolListener
 from tsctl.daemon.workers.rows.pool import RowPool
 from tsctl.daemon.workers.state import WorkerState
 from tsctl.handlers.wire import Declared
+
+D = TypeVar("D", bound=Dispatcher)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +46,6 @@ class Resources:
         chosen_threads, placement: as in `Pool`.
         log: takes the output of the workers.
         recurring: receives the version's events; by default nobody reads them.
-        dispatcher: of the version.
-        specify: returns the configuration of the version's workers: the given one, or another.
     """
 
     engine: Engine
@@ -55,8 +55,6 @@ class Resources:
     placement: Placement | None = None
     log: OutputLog = lambda text, pid, stream: None
     recurring: Recurring | None = None
-    dispatcher: type[Dispatcher] = Dispatcher
-    specify: Callable[[ModelSettings, WorkerSpec], WorkerSpec] = lambda settings, spec: spec
 
     def events(self) -> Recurring:
         """Return the receiver of the version's events."""
@@ -87,6 +85,7 @@ class RequestPath:
         listeners: dict[Callable[[], None], None],
     ) -> None:
         name, clock, self._metrics = source.manifest.model_name, resources.clock, metrics
+        self._clock, self._listeners, self._observer = clock, listeners, observer
         self.too_large: list[Callable[[int], None]] = []
         self._settings = settings
         self._most: int | None = None
@@ -94,9 +93,7 @@ class RequestPath:
             source.manifest, source.directory, settings,
             in_place=source.unpacked is None, python=source.python, log=resources.log,
             isolated=metrics.batch_isolated, too_large=self._tell_too_large, measured=metrics.emitted.add_measurements,
-            share=resources.dispatcher.share,
         )  # fmt: skip
-        spec = resources.specify(settings, spec)
         self.by_rows = spec.mode != "batch"
         self.queue = Queue(name, settings.queue_jobs, settings.queue_bytes)
         self.traffic = Traffic(settings.batch_size)
@@ -104,13 +101,22 @@ class RequestPath:
         self.pool: Pool = (RowPool if self.by_rows else Pool)(
             resources.engine, spec, clock, listener, cores, resources.placement, resources.chosen_threads
         )
-        self.dispatcher = resources.dispatcher(
-            self.queue, self._collector(settings), self.pool, clock, self.traffic, metrics, listeners, observer
-        )
-        self._limit_waiting(settings)
+        self.dispatcher: Dispatcher = self.dispatch_by(Dispatcher)
 
     def __repr__(self) -> str:
         return f"<RequestPath {self.queue!r} {self.pool!r}>"
+
+    def dispatch_by(self, kind: type[D]) -> D:
+        """Send batches by a dispatcher of this kind, and return it; nothing was sent yet, and no worker started."""
+        settings, pool = self._settings, self.pool
+        dispatcher = kind(
+            self.queue, self._collector(settings), pool, self._clock, self.traffic, self._metrics, self._listeners,
+            self._observer,
+        )  # fmt: skip
+        self.dispatcher = dispatcher
+        pool.spec = replace(pool.spec, rows=places_of(settings, kind.share))
+        self._limit_waiting(settings)
+        return dispatcher
 
     @property
     def used_at(self) -> float:

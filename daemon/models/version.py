@@ -8,6 +8,7 @@ The state is read from the pool, and kept nowhere else: reporting/model_state.py
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.job import Job
@@ -44,14 +45,14 @@ class ModelVersion:
         notes: sentences of the first worker for the model's author.
         most_rows: that the model's file takes at a time; 0 for any number, and until a worker has loaded it.
         sample: the latest request that can be sent again, if somebody keeps it.
-        path: the parts that requests pass; `queue` to `dispatcher` are its attributes.
+        path: the parts that requests pass; `queue` to `dispatcher` are its attributes. Services may replace the latter.
         metrics: the version's metrics; shown from the registration on.
         reports: adds the version's events.
-        listeners: called after each change of the pool, after each batch, and when jobs have expired.
-        arrivals: called before each request.
+        listeners: called after changes of the pool, batches, and expiries, for those who wait for one of these.
         watchers: see each request before the version gets it; `taken` are the jobs that one has taken.
         parameter_headers: the parameters of requests in tensors that stand for headers.
-        change_listeners: called after each change of the settings, and when an operator tries the version again.
+        tell_services: lets services follow what has changed (`Service.follow`).
+        parts: what services keep of the version, by the names of their extensions.
     """
 
     def __init__(
@@ -78,11 +79,11 @@ class ModelVersion:
         self.declared, self.notes, self.most_rows = declared, notes, 0
         self.sample: Sample | None = None
         self.listeners: dict[Callable[[], None], None] = {}  # in the order of their addition
-        self.arrivals: dict[Callable[[], None], None] = {}
         self.watchers: tuple[RequestWatcher, ...] = ()
         self.taken = TakenJobs(self)
         self.parameter_headers: Mapping[str, ParameterHeader] = {}
-        self.change_listeners: list[Callable[[], None]] = []
+        self.tell_services: Callable[[], None] = lambda: None
+        self.parts: dict[str, Any] = {}
         self.metrics = VersionMetrics(self.name, self.version)
         self.reports = VersionReports(resources.events(), self.name, self.version)
         self._follower = PoolFollower(self)
@@ -158,8 +159,6 @@ class ModelVersion:
 
     def accept(self, job: Job, *, refused: bool = False) -> None:
         """Accept a job, as `submit`; also while the version is being stopped, unless it is to be `refused`."""
-        for call in tuple(self.arrivals) if self.arrivals else ():
-            call()
         self.metrics.requested(job)
         try:
             if refused:
@@ -198,8 +197,7 @@ class ModelVersion:
         if self.settings is not settings:
             self.reports.add("settings-changed", batch_size_text(self.settings))
         self.path.change(self.settings)
-        for listener in self.change_listeners:
-            listener()
+        self.tell_services()
         self.dispatcher.wake()
 
     def learn(self, declared: Declared | None, notes: Sequence[str], most_rows: int = 0) -> None:
@@ -218,8 +216,7 @@ class ModelVersion:
 
     def retry(self) -> None:
         """Start missing workers with a clean record, and accept all requests again."""
-        for listener in self.change_listeners:
-            listener()
+        self.tell_services()
         self._follower.coming_up = True
         self.presence.retried()
         self.pool.retry()

@@ -69,13 +69,10 @@ def assemble(
     models = Models(config, clock, observation, bounds.arena, launch.template, gpus.names, foreground=foreground)
     with models.ended_on_failure():
         kernel = kernel_of(
-            config, tokens, lambda: next(filter(None, (each.clients for each in extended)), None), clock,
-            observation, bounds, gpus, models,
+            config, tokens, clock, observation, bounds, gpus, models,
             lambda: startup.done and not shutdown.wanted.is_set() and observation.supervision.serving,
-            lambda: tables.managers,
         )  # fmt: skip
-        extended = installed(extensions, kernel)
-        services = [*extended, observation]
+        services = [*installed(extensions, kernel), observation]
         startup = boot.plan(config, models.registry, models.registrar)
         urls = urls_of(place.bound)
         upgrade = upgrade_of(models, launch, boot, place, lambda: startup.done, lambda: listening)

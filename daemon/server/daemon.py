@@ -105,7 +105,8 @@ class Daemon:
         try:
             await self._boot.prepare(service, self._shutdown.wanted)
             alone = isinstance(self._boot, ColdStart)
-            self._servers = [server for each in parts.services for server in each.servers(alone=alone)]
+            managing = parts.tables.managers
+            self._servers = [server for each in parts.services for server in each.servers(managing, alone=alone)]
         except BaseException:
             await service.registrar.stop(0.0)
             engine.close()

@@ -1,17 +1,14 @@
 """The kernel of a daemon: what the core offers its extensions."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
 
 from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.tokens import Tokens
-from tsctl.daemon.core.client import Clients
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.machine.gpu import Gpus
 from tsctl.daemon.extension import Extension, Kernel, Service
-from tsctl.daemon.http.router import Route
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.routing.steering import answering
 from tsctl.daemon.models.version import ModelVersion
@@ -44,27 +41,24 @@ def while_there_is_room(
 def kernel_of(
     config: Config,
     tokens: Tokens,
-    clients: Callable[[], Clients | None],
     clock: Clock,
     observation: Observation,
     bounds: Bounds,
     gpus: Gpus,
     models: Models,
     serves: Callable[[], bool],
-    management: Callable[[], Mapping[str, Route]],
 ) -> Kernel:
     """Return the kernel.
 
     Args:
         serves: returns whether every model to be served from the start is registered or has failed, and the daemon is
             not stopping.
-        clients, management: as in `Kernel`.
     """
     registry, engine = models.registry, models.engine
     ready = serves if config.ready_when_full else while_there_is_room(serves, partial(answering, registry))
     return Kernel(
-        config, tokens, clients, clock, observation, bounds, gpus, registry, models.registrar, ready,
-        Turns(clock.now), management, engine.spare, engine.templates,
+        config, tokens, clock, observation, bounds, gpus, registry, models.registrar, ready, Turns(clock.now),
+        engine.spare, engine.templates,
     )  # fmt: skip
 
 
@@ -80,26 +74,12 @@ def installed(extensions: Sequence[Extension], kernel: Kernel) -> list[Service]:
             service.extension = extension
             services.append(service)
     connect(kernel.registrar, services)
-    listeners = (listener() for listener in members(services, "answer_listener"))
-    kernel.observation.requests.others = tuple(each for each in listeners if each is not None)
     return services
 
 
 def connect(registrar: Registrar, services: Sequence[Service]) -> None:
-    """Let what makes and keeps versions call the members of these services."""
-
-    def with_needs(name: str) -> tuple[Any, ...]:
-        return tuple((each.__self__.extension.needs, each) for each in members(services, name))
-
-    factory, ledger = registrar.factory, registrar.ledger
-    factory.dispatchers, factory.specified = with_needs("dispatcher"), with_needs("specify")
-    factory.attached, factory.logs.copies = with_needs("attach"), members(services, "output_copy")
-    registrar.replacing.replacing_listeners = members(services, "replacing")
-    registrar.registry.forgetting = members(services, "forget")
-    ledger.change_listeners = members(services, "registrations_changed")
-    ledger.parts.services = {each.__self__.extension.name: each.__self__ for each in members(services, "keep")}
-
-
-def members(services: Iterable[Service], name: str) -> tuple[Any, ...]:
-    """Return this member of each service that has its own: the others do nothing, and cost nothing."""
-    return tuple(getattr(each, name) for each in services if getattr(type(each), name) is not getattr(Service, name))
+    """Let services follow the versions that are made, and keep parts of the snapshot, as far as each has a member."""
+    following = [each for each in services if type(each).follow is not Service.follow]
+    registrar.factory.following = [(each.extension.needs, each.follow) for each in following]
+    keeping = [each for each in services if type(each).keep is not Service.keep]
+    registrar.ledger.parts.services = {each.extension.name: each for each in keeping}

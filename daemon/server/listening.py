@@ -46,7 +46,7 @@ def listeners_of(
     proxies = TrustedProxies(config.trusted_proxies) if config.trusted_proxies else None
     limits, sending = replace(limits, connections=connections_within(files), proxies=proxies), bounds.send_budget()
     for endpoint, listening in place.bound:
-        guarded = guard(endpoint, listening, config, kernel.tokens, kernel.clients(), clock.now)
+        guarded = guard(endpoint, listening, config, kernel.tokens, kernel.tokens.clients, clock.now)
         size = replace(_limits_of(endpoint, limits), pages=guarded.pages)
         cors = cors_headers(config) if endpoint.inference and not endpoint.management else ()
         router = guarded.router(tables.clients, tables.managers, tables.metrics, hold, unpacking(size.max_body))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from tsctl.daemon import paths
-from tsctl.daemon.api.answered import AnsweredRequests
+from tsctl.daemon.api.access_log import AccessLog, AnsweredRequests
 from tsctl.daemon.api.observing.events import EventsRoute
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core import logs
@@ -14,7 +14,6 @@ from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.events.events import Events, Journal
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.extension import Service
-from tsctl.daemon.http.access_log import AccessLog
 from tsctl.daemon.http.router import Audience, Route
 from tsctl.daemon.lifecycle.printed import PrintedLog
 from tsctl.daemon.lifecycle.supervision import Supervision

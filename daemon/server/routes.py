@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from tsctl.daemon.api.inference.routes import inference_routes
+from tsctl.daemon.api.management.commands import ModelRoute
 from tsctl.daemon.api.management.describe import with_fields
 from tsctl.daemon.api.management.registrations import registrations_document
 from tsctl.daemon.api.management.routes import management_routes
@@ -65,7 +66,10 @@ class Fields:
 
     def operations(self) -> dict[str, Mapping[str, Operation]]:
         """Return the routes for managers as OpenAPI describes them."""
-        return dict(chain.from_iterable(each.operations().items() for each in self._services))
+        tables = (each.routes(Audience.MANAGERS) for each in self._services)
+        routes: Iterable[object] = chain.from_iterable(table.values() for table in tables)
+        described = (route.operations.items() for route in routes if isinstance(route, ModelRoute))
+        return dict(chain.from_iterable(described))
 
     def families(self, asked: Collection[str] = ()) -> Iterable[MetricFamily]:
         """Return the metrics as they are now, with those that are shown only to clients that ask for these names."""

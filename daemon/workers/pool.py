@@ -310,6 +310,10 @@ class Pool:
         """The configuration of the workers."""
         return self._spec
 
+    @spec.setter
+    def spec(self, spec: WorkerSpec) -> None:
+        self._spec = spec
+
     @property
     def oversubscription(self) -> str | None:
         """A warning that the workers have more threads than there are cores. None if not, on GPUs, or on a cluster."""
@@ -346,7 +350,8 @@ class Pool:
     def _start(self, slot: Slot) -> None:
         slot.state = SlotState.STARTING
         gpu_ids = self._placement.take_devices(self._spec.devices, self._spec.gpus_each)
-        spec = dataclasses.replace(self._spec, threads=self.threads, gpu_ids=gpu_ids)
+        names = self._placement.names
+        spec = dataclasses.replace(self._spec, threads=self.threads, gpu_ids=gpu_ids, gpu_names=names)
         try:
             slot.worker = (spec.engine or self._engine).start_worker(spec, self, self._listener.batches)
             self._listener.worker_started()

@@ -97,8 +97,8 @@ class House:
         self.gpus = Gpus(self.clock, gpus, lambda: FoundCards(gpus, "580.1"))
         bounds = Bounds(2**30, 2**30, self.clock, observation.recurring, lambda: None)
         self.kernel = kernel = Kernel(
-            config, Tokens(), lambda: None, self.clock, observation, bounds, self.gpus, self.registry, self.registrar,
-            ready, self.turns, lambda: self._commands, lambda pid: None,
+            config, Tokens(), self.clock, observation, bounds, self.gpus, self.registry, self.registrar,
+            ready, self.turns, lambda pid: None,
         )  # fmt: skip
         self.services = [*installed(EXTENSIONS, kernel), observation]
         fields = Fields(self.services)

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from tsctl.daemon import paths
+from tsctl.daemon.api.access_log import AccessLog, line_of
 from tsctl.daemon.core import logs
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.logs import LineLog
-from tsctl.daemon.http.access_log import AccessLog, line_of
 from tsctl.daemon.http.messages import Request
 
 STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d"

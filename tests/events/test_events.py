@@ -1,4 +1,4 @@
-"""Events rise in number, are bounded, are lines of the log at their level, and reach each listener."""
+"""Events rise in number, are bounded, are lines of the log at their level, and reach each reader."""
 
 import logging
 from pathlib import Path
@@ -79,19 +79,19 @@ def test_each_event_is_one_line_of_the_log_at_its_level(kind: str, caplog: pytes
     ]
 
 
-def test_a_listener_hears_each_event_after_it_is_found() -> None:
+def test_a_reader_gets_each_event_after_it_is_found() -> None:
     events = Events()
     heard: list[tuple[str, int]] = []
 
     def listen(event: Event) -> None:
         heard.append((event.text, len(events.after())))
 
-    def fail(event: Event) -> None:  # which ends neither the event nor other listeners
+    def fail(event: Event) -> None:  # which ends neither the event nor other readers
         raise ValueError(event.text)
 
-    events.listeners |= {fail: None, listen: None}
+    events.readers |= {fail: None, listen: None}
     events.add("scaled", "one")
-    del events.listeners[listen]
+    del events.readers[listen]
     events.add("scaled", "two")
 
     assert heard == [("one", 1)]

@@ -43,7 +43,7 @@ def test_the_file_is_for_its_owner_only(file: Path) -> None:
 def test_two_daemons_number_their_events_together_and_know_all_of_them(file: Path) -> None:
     old, new = Events(Journal(file)), Events(Journal(file))
     heard: list[str] = []
-    new.listeners[lambda event: heard.append(event.text)] = None
+    new.readers[lambda event: heard.append(event.text)] = None
 
     old.add("upgrade-started", "1 old")
     new.add("started", "2 new")

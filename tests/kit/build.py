@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.marfile import parse_manifest
@@ -51,14 +50,13 @@ def make_model(
     name: str = "m",
     version: str = "1.0",
     cores: int = 4,
-    dispatcher: type[Dispatcher] = Dispatcher,
     placement: Placement | None = None,
     **settings: Any,
 ) -> ModelVersion:
     """Make a model without workers; `settings` are those of `ModelSettings`."""
     manifest = parse_manifest({"model": {"modelName": name, "modelVersion": version, "handler": "base_handler"}})
     source = Source(f"{name}.mar", Path("/nowhere"), None, manifest, {})
-    resources = Resources(engine=engine, clock=clock, cores=cores, dispatcher=dispatcher, placement=placement)
+    resources = Resources(engine=engine, clock=clock, cores=cores, placement=placement)
     return ModelVersion(source, make_settings(**settings), resources)
 
 

@@ -67,3 +67,4 @@ class NotedDaemon(StubDaemon):
         super().use(engine)
         self.service = NotedService(self)
         connect(self.registrar, [self.service])
+        self.registry.forgetting = self.service.forget

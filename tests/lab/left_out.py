@@ -1,9 +1,9 @@
 """`python -m tests.lab leave-out NAME [--sources] [ARGUMENT OF PYTEST …]`: delete an extension, and see the rest pass.
 
-A copy of the tree loses the extension's folders, what others' tests tell of both (`with_NAME.txt`), and its words in
-daemon/server/extensions.py; its generated pages are written anew, links to its guide become text, and its verbs words.
-Then lint, types, and the tests of `make test` run there, on compiled modules, or with --sources as `pytest` runs them
-here.
+A copy of the tree loses the extension's folders, what others' tests tell of both (`with_NAME.txt`), a program of the
+laboratory that checks its rules, and its words in daemon/server/extensions.py; its generated pages are written anew,
+links to its guide become text, and its verbs words. Then lint, types, and the tests of `make test` run there, on
+compiled modules, or with --sources as `pytest` runs them here.
 """
 
 import argparse
@@ -21,12 +21,15 @@ from tests.compiled import listed
 from tests.places import ROOT
 
 LIST = "daemon/server/extensions.py"
+PROGRAMS = ("tests/lab/programs.py", ".github/workflows/nightly.yml")
+# Programs of the laboratory that check an extension's rules, and go with it: their folder, and their name there.
+CHECKED_BY = dict.fromkeys(("quarantine", "sequences"), ("tests/lab/simulation", "simulate-faults"))
 
 
 def places_of(name: str) -> tuple[str, ...]:
     """Return the folders and files of an extension, as far as it may have them."""
     folders = [f"{program}/extensions/{name}" for program in ("daemon", "handlers", "tsctl", "tests")]
-    return (*folders, f"docs/guides/{name}.md")
+    return (*folders, *CHECKED_BY.get(name, ())[:1], f"docs/guides/{name}.md")
 
 
 def without(text: str, name: str) -> str:
@@ -41,6 +44,12 @@ def without(text: str, name: str) -> str:
     return re.sub(rf"^    {found[1]}\(\),.*\n", "", text.replace(found[0], ""), flags=re.MULTILINE)
 
 
+def without_program(text: str, program: str) -> str:
+    """Return the table of the laboratory's programs, or the list of those of each night, without one."""
+    row, line = rf'^    "{program}": .*\n(?:     .*\n)*    \),\n', rf"^ *- python -m tests\.lab {program}\b.*\n"
+    return re.sub(f"{row}|{line}", "", text, flags=re.MULTILINE)
+
+
 def verbs_of(name: str) -> Sequence[str]:
     """Return the verbs that an extension adds to the command line."""
     if not (ROOT / "tsctl/extensions" / name).exists():
@@ -49,9 +58,11 @@ def verbs_of(name: str) -> Sequence[str]:
 
 
 def unlinked(text: str, name: str, verbs: Sequence[str] = ()) -> str:
-    """Return a page whose links to an extension's guide, paths of its folders, and commands with its verbs are text."""
+    """Return a page whose links to an extension's guide, paths of its folders, and commands that go are text."""
     if verbs:
         text = re.sub(rf"(^|`)tsctl ({'|'.join(verbs)})\b", r"\1\2", text, flags=re.MULTILINE)
+    if name in CHECKED_BY:
+        text = re.sub(rf"(^|`)python -m tests\.lab ({CHECKED_BY[name][1]})\b", r"\1\2", text, flags=re.MULTILINE)
     for place in places_of(name):
         text = re.sub(rf"`({place}(?:/[^`\s]*)?)`", r"\1", text)
     return re.sub(rf"\[([^\]]+)\]\((?:[^)\s]*/)?{name}\.md(?:#[^)\s]*)?\)", r"\1", text)
@@ -69,6 +80,8 @@ def leave_out(name: str, tree: Path) -> None:
             if each.endswith(".md"):
                 (tree / each).write_text(unlinked((ROOT / each).read_text(), name, verbs))
     (tree / LIST).write_text(without((ROOT / LIST).read_text(), name))
+    for each in PROGRAMS if name in CHECKED_BY else ():
+        (tree / each).write_text(without_program((ROOT / each).read_text(), CHECKED_BY[name][1]))
 
 
 def main(arguments: list[str]) -> int:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.lab.left_out import LIST, unlinked, verbs_of, without
+from tests.lab.left_out import CHECKED_BY, LIST, PROGRAMS, unlinked, verbs_of, without, without_program
 from tests.places import ROOT
 from tsctl.extension import extensions, names
 
@@ -38,3 +38,17 @@ def test_its_words_leave_the_list() -> None:
     assert f".{name} import" in text and f".{name} import" not in without(text, name)
     with pytest.raises(ValueError, match="`nothing` is none of the extensions"):
         without(text, "nothing")
+
+
+@pytest.mark.parametrize("name", CHECKED_BY)
+def test_a_program_that_checks_its_rules_goes_with_it(name: str) -> None:
+    folder, program = CHECKED_BY[name]
+    before = [(ROOT / each).read_text() for each in PROGRAMS]
+    table, night = (without_program(text, program) for text in before)
+
+    assert compile(table, PROGRAMS[0], "exec") and program not in table + night
+    assert table.count("_lab(") == before[0].count("_lab(") - (program in before[0])
+    assert night.count("- python -m") == before[1].count("- python -m") - (program in before[1])
+    assert unlinked(f"`python -m tests.lab {program} --seed 7`, `{folder}/test_runs.py`", name) == (
+        f"`{program} --seed 7`, {folder}/test_runs.py"
+    )

@@ -244,7 +244,7 @@ def recurring(clock: FakeClock, work: Callable[[], Any]) -> float:
 
 
 def event_stream(clock: FakeClock, work: Callable[[], Any]) -> float:
-    events = SimpleNamespace(listeners={}, refresh=work)
+    events = SimpleNamespace(readers={}, refresh=work)
     exchange = SimpleNamespace(start=lambda response: None, send=lambda data: None, size=0)
     query = SimpleNamespace(find=lambda events: ([], 0))
     EventStream(*cast(Any, (exchange, query, events, clock, lambda stream: None))).begin_stream()

@@ -79,7 +79,7 @@ def test_a_delay_that_is_over_already_is_over_at_once(asked: dict[str, Any], rea
 def test_workers_and_listeners_are_told_and_a_later_worker_starts_with_it() -> None:
     bench = slow(load_time=1.0)  # its worker is told when it has loaded
     told: list[int] = []
-    bench.model.change_listeners.append(lambda: told.append(bench.model.settings.batch_size))
+    bench.model.tell_services = lambda: told.append(bench.model.settings.batch_size)
 
     change(bench, batch_size=3, response_timeout=4.0, startup_timeout=5.0)
     bench.clock.advance(1.0)

@@ -9,9 +9,9 @@ from tests.kit.daemon import StubDaemon
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.extension import Extension, Service
 from tsctl.daemon.models.request import Registration
-from tsctl.daemon.models.settings import ModelSettings, Overrides
+from tsctl.daemon.models.settings import Overrides
+from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.server.kernel import connect
-from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.daemon.workers.stub import StubEngine
 
 
@@ -28,10 +28,11 @@ class Specifying(Service):
         self.extension.needs = needs
         self._word, self._engine, self._refused = word, engine, refused
 
-    def specify(self, settings: ModelSettings, spec: WorkerSpec) -> WorkerSpec:
-        if spec.model_name == self._refused:
-            raise InvalidModel(f"{settings.workers} workers of {self._refused} cannot be.")
-        return replace(spec, engine=self._engine, own=f"{spec.own or ''}{self._word}")
+    def follow(self, model: ModelVersion) -> None:
+        if model.name == self._refused:
+            raise InvalidModel(f"{model.settings.workers} workers of {self._refused} cannot be.")
+        spec = model.pool.spec
+        model.pool.spec = replace(spec, engine=self._engine, own=f"{spec.own or ''}{self._word}")
 
 
 async def test_each_service_completes_the_configuration_and_its_engine_starts_the_workers(bench: StubDaemon) -> None:

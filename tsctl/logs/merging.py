@@ -132,7 +132,7 @@ def _texts(files: list[tuple[Path, int]], newest: Path, end: int | None) -> Iter
 
 
 POLL = 0.2  # seconds
-HOLD = 0.7  # seconds; the daemon writes its access log half a second late (daemon/http/access_log.py)
+HOLD = 0.7  # seconds; the daemon writes its access log half a second late (daemon/api/access_log.py)
 
 
 def merged(

@@ -46,7 +46,7 @@ class HeldRequests:
         self._bytes = 0
         self._looking = False  # soon
         self._loads = FirstLoads(self._look_soon)
-        registry.listeners.append(self._look_again)
+        registry.waiters.append(self._look_again)
 
     def __repr__(self) -> str:
         return f"<HeldRequests {len(self._waiting)} requests, {self._bytes} bytes>"

@@ -17,6 +17,7 @@ from tsctl.daemon.api.openapi import (
     query_parameters,
 )
 from tsctl.daemon.core.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.declarations import Operations
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, Response, error_body, json_response
 from tsctl.daemon.http.router import Route
@@ -202,11 +203,11 @@ async def awaited(registry: Registry, name: str, version: str | None = None) -> 
     while registry.expects(name) and not (registry.holds(name, version) if version else name in registry):
         settled = asyncio.get_running_loop().create_future()
         look = partial(_settle, settled)
-        registry.listeners.append(look)
+        registry.waiters.append(look)
         try:
             await settled
         finally:
-            registry.listeners.remove(look)
+            registry.waiters.remove(look)
 
 
 def _settle(settled: asyncio.Future[None]) -> None:
@@ -226,6 +227,33 @@ def changing(registrar: Registrar, request: Request) -> Iterator[None]:
     else:
         with registrar.gate.change(), one_change(request.header(CHANGE_HEADER)):
             yield
+
+
+class ModelRoute:
+    """The route of `/models/MODEL/WORD`, which `answer` answers as `changing`; other paths are another's.
+
+    Args:
+        commands: so is one more segment.
+
+    Attributes:
+        operations: the route as OpenAPI describes it.
+    """
+
+    def __init__(
+        self, registrar: Registrar, word: str, answer: Callable[[Exchange, list[str]], Awaitable[None]],
+        operations: Operations, *, commands: bool = False,
+    ) -> None:  # fmt: skip
+        self.operations = operations
+        self._registrar, self._word, self._answer, self._longest = registrar, word, answer, 2 + commands
+
+    def __call__(self, exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None]:
+        if not 2 <= len(path) <= self._longest or path[1] != self._word or exchange.request.method == "OPTIONS":
+            raise ResourceNotFound
+        return self._answered(exchange, path)
+
+    async def _answered(self, exchange: Exchange, path: list[str]) -> None:
+        with changing(self._registrar, exchange.request):
+            await self._answer(exchange, path)
 
 
 def word_routes(

@@ -100,7 +100,7 @@ class EventStream:
         found, _ = self._query.find(self._events)
         first = b": events of tsctl\n\n" + b"".join(map(_message, found))
         self._most_unread += len(first)
-        self._events.listeners[self._take] = None
+        self._events.readers[self._take] = None
         self._timer = self._clock.later(LOOK_EVERY, self._look)
         exchange.send(first)
 
@@ -139,7 +139,7 @@ class EventStream:
             return
         self._timer.cancel()
         self._timer = None
-        self._events.listeners.pop(self._take, None)
+        self._events.readers.pop(self._take, None)
         self._ended(self)
 
 

@@ -308,9 +308,9 @@ class CacheService(Service):
         self._registry = kernel.registry
         self._recurring = kernel.observation.recurring
 
-    def attach(self, model: ModelVersion) -> None:
+    def follow(self, model: ModelVersion) -> None:
         # The answer to a piece of a sequence depends on what came before: a cache would give a wrong one.
-        if model.settings.cache is None or not model.dispatcher.sends_batches:
+        if model.settings.cache is None or not model.dispatcher.sends_batches or cache_of(model) is not None:
             return
         seconds, most = limits_of(model.settings.cache)
         model.watchers += (AnswerCache(model, seconds, most, partial(self._note_full, model)),)

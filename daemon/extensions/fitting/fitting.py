@@ -78,7 +78,6 @@ class Fitting:
         self._batch_size = model.settings.batch_size
         self._timer: Timer | None = None
         model.path.too_large.append(self)
-        model.change_listeners.append(self._changed)
 
     def document(self) -> dict[str, Any] | None:
         """Return the most requests in a batch, how many did not fit, and in how many seconds more are tried."""
@@ -112,7 +111,7 @@ class Fitting:
                 "batch-raised", f"batches of up to {more.most} requests are tried again: {cap.too_large} did not fit"
             )
 
-    def _changed(self) -> None:
+    def follow_settings(self) -> None:
         """Forget the cap if the batch size was set: its operator may know that it fits now."""
         size = self._model.settings.batch_size
         if size != self._batch_size:
@@ -149,8 +148,8 @@ class FittingService(Service):
     def __init__(self, kernel: Kernel) -> None:
         self._registry = kernel.registry
 
-    def attach(self, model: ModelVersion) -> None:
-        Fitting(model)
+    def follow(self, model: ModelVersion) -> None:
+        (fitting_of(model) or Fitting(model)).follow_settings()
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         if view is not VersionView.DESCRIPTION or (fitting := fitting_of(model)) is None:

@@ -11,30 +11,31 @@ from typing import Any
 from tsctl.daemon.core.job import Batch, Outcome
 from tsctl.daemon.declarations import DETAILED, VersionView
 from tsctl.daemon.extension import Service
+from tsctl.daemon.extensions.grouping import GroupingExtension
 from tsctl.daemon.extensions.grouping.grouping import LengthGrouping
 from tsctl.daemon.extensions.grouping.padding import WORTH_IT, Padding
 from tsctl.daemon.models.version import ModelVersion
 
 LOOK_EVERY = 8  # batches
+NAME = GroupingExtension.name
 
 
 class GroupingService(Service):
-    def attach(self, model: ModelVersion) -> None:
-        grouped = GroupedVersion(model)
-        model.change_listeners.append(grouped)
-        grouped()
+    def follow(self, model: ModelVersion) -> None:
+        grouped: GroupedVersion = model.parts.setdefault(NAME, GroupedVersion(model))
+        grouped.follow_settings()
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         if view not in DETAILED:
             return {}
-        grouped = next((each for each in model.change_listeners if isinstance(each, GroupedVersion)), None)
+        grouped: GroupedVersion | None = model.parts.get(NAME)
         padding = None if grouped is None else round(grouped.learned, 3) or None
         found = {"groupByLength": model.queue.choice is not None, "padding": padding}
         return {"batching": found} if view is VersionView.DESCRIPTION else found
 
 
 class GroupedVersion:
-    """One version, called with each change of its settings; a `BatchWatcher` while it may show whether it pads.
+    """One version; a `BatchWatcher` while it may show whether it pads.
 
     Attributes:
         learned: the part of the time that padding took when grouping began by itself; 0.0 until then.
@@ -45,7 +46,7 @@ class GroupedVersion:
         self._model = model
         self._padding: Padding | None = None  # until a batch may be padded
 
-    def __call__(self) -> None:
+    def follow_settings(self) -> None:
         """Group the jobs, or stop that, as the settings say; what was learned of lengths stays."""
         model = self._model
         settings, batches = model.settings, not model.by_rows and model.dispatcher.sends_batches
@@ -72,5 +73,5 @@ class GroupedVersion:
 
     def _begin(self, share: float) -> None:
         model, self.learned = self._model, share
-        self()
+        self.follow_settings()
         model.reports.add("grouped", f"batches of similar lengths from now on: padding took {share:.0%} of the time")

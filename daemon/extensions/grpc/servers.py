@@ -81,7 +81,7 @@ class GrpcService(Service):
             if addresses is both:
                 repository = {name: each for name, each in methods.items() if "/Repository" in name}
                 methods |= self._predicting(parts) | repository
-                self._add(methods, self._accepted, both, parts.arrivals, self._kernel.clients())
+                self._add(methods, self._accepted, both, parts.arrivals, self._kernel.tokens.clients)
             else:
                 self._add(methods, (token,), alone, parts.arrivals)
 
@@ -89,7 +89,7 @@ class GrpcService(Service):
     def _accepted(self) -> Sequence[str]:
         """The tokens that open predictions; none where they are open."""
         tokens = self._kernel.tokens
-        return (tokens.inference, tokens.management) if tokens.inference or self._kernel.clients() is not None else ()
+        return (tokens.inference, tokens.management) if tokens.inference or tokens.clients is not None else ()
 
     def _predicting(self, parts: ServiceParts) -> dict[str, Method]:
         methods = methods_of(InferenceService(parts, self._sequence_header))
@@ -115,13 +115,13 @@ class GrpcService(Service):
         server = GrpcServer(self._grpc, calls, self._most, grace, self._calls, end_watchers)
         self._at.append((server, addresses))
 
-    def servers(self, *, alone: bool) -> Sequence[GrpcServer]:
+    def servers(self, managing: Routes, *, alone: bool) -> Sequence[GrpcServer]:
         self._at = []
         predicting = [each for each in self._addresses if each not in self._managing]
         if predicting:
-            methods, clients = dict(self._predictions), self._kernel.clients()
+            methods, clients = dict(self._predictions), self._kernel.tokens.clients
             self._add(methods, self._accepted, predicting, self._open.arrivals, clients)
-        self._manage(self._kernel.management())
+        self._manage(managing)
         for server, addresses in self._at:
             server.bind(addresses, self._credentials, alone=alone)
         return [server for server, _ in self._at]

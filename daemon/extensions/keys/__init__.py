@@ -28,6 +28,5 @@ class KeysExtension(Extension):
             return None
         from tsctl.daemon.extensions.keys.known_clients import KnownClients
 
-        service = Service()
-        service.clients = KnownClients(config.keys_file, kernel.clock.now, kernel.observation.events.add)
-        return service
+        kernel.tokens.clients = KnownClients(config.keys_file, kernel.clock.now, kernel.observation.events.add)
+        return Service()

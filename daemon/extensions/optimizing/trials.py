@@ -90,8 +90,10 @@ class TrialRunner:
         """Return the trial of a version; None if it is not one that is tried."""
         return self._by_version.get(model)
 
-    def attach(self, model: ModelVersion) -> None:
+    def follow(self, model: ModelVersion) -> None:
         """Let a version that was made begin with the set that a trial has chosen."""
+        if model in self._by_version:
+            return
         tried = is_tried(model.settings.optimize, model.source.manifest.handler, self._config.auto_optimize)
         if tried and not model.lost:
             trial = self._by_version[model] = trial_for(model, self._config, self._store)
@@ -297,8 +299,8 @@ class OptimizingService(Service):
     def __init__(self, kernel: Kernel) -> None:
         self._trials = TrialRunner(kernel.registry, kernel.registrar, kernel.config, kernel.clock)
 
-    def attach(self, model: ModelVersion) -> None:
-        self._trials.attach(model)
+    def follow(self, model: ModelVersion) -> None:
+        self._trials.follow(model)
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         if view is VersionView.DESCRIPTION:

@@ -8,7 +8,6 @@ from tsctl.daemon.declarations import Samples, VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.quarantine.dispatcher import QuarantineDispatcher
 from tsctl.daemon.extensions.quarantine.quarantine import LABEL, Quarantine
-from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
 
 
@@ -19,10 +18,7 @@ class QuarantineService(Service):
         self._counted = kernel.observation.metrics
         self._counted.refusal_labels += (LABEL,)
 
-    def dispatcher(self, settings: ModelSettings) -> type[Dispatcher]:  # noqa: ARG002 - of all that has no other
-        return QuarantineDispatcher
-
-    def attach(self, model: ModelVersion) -> None:
+    def follow(self, model: ModelVersion) -> None:
         watch_for_suspects(model)
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
@@ -40,21 +36,18 @@ class QuarantineService(Service):
 
 
 def watch_for_suspects(model: ModelVersion) -> None:
-    """Make the quarantine of a version, if its dispatcher asks one; its settings switch that on and off."""
-    dispatcher = model.dispatcher
-    if not isinstance(dispatcher, QuarantineDispatcher):
-        return
-    quarantine = Quarantine(
-        model.clock, f"{model.name}/{model.version}",
-        lambda job, sentence: model.reports.add("request-quarantined", sentence, requests=[job.id]),
-    )  # fmt: skip
-    dispatcher.watch_for_suspects(quarantine)
-
-    def follow() -> None:
-        quarantine.set(model.settings.quarantine)
-
-    model.change_listeners.append(follow)
-    follow()
+    """Switch the quarantine of a version on or off, as its settings say; one with a dispatcher of its own has none."""
+    quarantine = quarantine_of(model)
+    if quarantine is None:
+        if type(model.dispatcher) is not Dispatcher:
+            return
+        quarantine = Quarantine(
+            model.clock, f"{model.name}/{model.version}",
+            lambda job, sentence: model.reports.add("request-quarantined", sentence, requests=[job.id]),
+        )  # fmt: skip
+        model.dispatcher = dispatcher = model.path.dispatch_by(QuarantineDispatcher)
+        dispatcher.watch_for_suspects(quarantine)
+    quarantine.set(model.settings.quarantine)
 
 
 def quarantine_of(model: ModelVersion) -> Quarantine | None:

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from tsctl.daemon.config.config import Config
     from tsctl.daemon.core.clock import Clock
     from tsctl.daemon.extensions.ray.bridge import RayEngine
-    from tsctl.daemon.models.settings import ModelSettings
-    from tsctl.daemon.workers.engine import WorkerSpec
+    from tsctl.daemon.models.version import ModelVersion
 
 RAY = "ray"  # of the setting `engine`
 
@@ -105,9 +104,10 @@ class RayService(Service):
         self._config, self._clock, self._spare = config, clock, spare
         self._engine: RayEngine | None = None
 
-    def specify(self, settings: "ModelSettings", spec: "WorkerSpec") -> "WorkerSpec":
-        if settings.engine != RAY:
-            return spec
+    def follow(self, model: "ModelVersion") -> None:
+        settings, spec = model.settings, model.pool.spec
+        if settings.engine != RAY or spec.engine is not None:
+            return
         from tsctl.daemon.extensions.ray import bridge  # only now: most daemons have no such version
 
         address = bridge.check_cluster(self._config)
@@ -115,7 +115,7 @@ class RayService(Service):
         threads = spec.chosen_threads or max(1, int(options.num_cpus))
         if self._engine is None:
             self._engine = bridge.engine_at(address, self._config, self._clock, self._spare)
-        return replace(spec, engine=self._engine, own=options, devices=(), chosen_threads=threads)
+        model.pool.spec = replace(spec, engine=self._engine, own=options, devices=(), chosen_threads=threads)
 
     def close(self) -> None:
         if self._engine is not None:

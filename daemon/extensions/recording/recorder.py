@@ -27,16 +27,6 @@ class Recorder:
 
     def __init__(self, model: ModelVersion) -> None:
         self._model = model
-        model.change_listeners.append(self._follow)
-        self._follow()
-
-    def _follow(self) -> None:
-        model = self._model
-        model.watchers = tuple(each for each in model.watchers if each is not self)
-        if model.settings.record_input:
-            model.watchers += (self,)
-        else:
-            model.sample = None
 
     def watch(self, job: Job, asked: RequestFacts) -> bool:
         """Record a request when it is answered, if it can be repeated."""
@@ -109,15 +99,17 @@ class RecordingService(Service):
     """
 
     def __init__(self, kernel: Kernel) -> None:
-        self._registry = kernel.registry
+        self._registry, self._loading = kernel.registry, kernel.registrar.live.loading
 
-    def attach(self, model: ModelVersion) -> None:
-        Recorder(model)
-
-    def replacing(self, old: ModelVersion, new: ModelVersion) -> None:
-        """Keep the recorded request of a version that is built anew of the same files."""
-        if new.source.manifest is old.source.manifest and new.settings.record_input:
-            new.sample = old.sample
+    def follow(self, model: ModelVersion) -> None:
+        model.watchers = tuple(each for each in model.watchers if not isinstance(each, Recorder))
+        if not model.settings.record_input:
+            model.sample = None
+            return
+        model.watchers += (Recorder(model),)
+        old = self._loading.get(model)
+        if old is not None and old.source.manifest is model.source.manifest:  # built anew of the same files
+            model.sample = old.sample
 
     def routes(self, audience: Audience) -> Mapping[str, Route]:
         return {"tsctl": self._route} if audience is Audience.OPERATORS else {}

@@ -113,10 +113,12 @@ class Residency:
         loaded = sum(residence_of(model).state is ResidenceState.LOADED for model in self._versions)
         return f"<Residency {loaded} loaded, {len(self._blocked_since)} wait for room>"
 
-    def attach(self, model: ModelVersion) -> None:
-        """Let a version that has no workers yet be loaded and unloaded."""
-        model.presence = residence = Residence(model, self.reconsider)
-        model.change_listeners.append(residence.follow_settings)
+    def follow(self, model: ModelVersion) -> None:
+        """Let a version be loaded and unloaded, as its settings say."""
+        if isinstance(model.presence, Residence):
+            model.presence.follow_settings()
+        else:
+            model.presence = Residence(model, self.reconsider)
 
     def reconsider(self) -> None:
         """Decide in this turn of the loop: something has changed."""

@@ -10,7 +10,7 @@ import msgspec
 from tsctl.daemon.core.machine.processes import memory_of
 from tsctl.daemon.declarations import DETAILED, Samples, VersionView
 from tsctl.daemon.extension import Kernel, Service
-from tsctl.daemon.extensions.residency.residence import has_work, is_movable, keep_alive_of, residence_of
+from tsctl.daemon.extensions.residency.residence import Residence, has_work, is_movable, keep_alive_of, residence_of
 from tsctl.daemon.extensions.residency.residency import Residency, limits_of
 from tsctl.daemon.extensions.residency.state import ResidenceState
 from tsctl.daemon.models.registry import Registry
@@ -88,10 +88,11 @@ class ResidencyService(Service):
         self._registry, self._residency = registry, residency
         self._before: Mapping[str, Mapping[str, KeptLoad]] = {}
 
-    def attach(self, model: ModelVersion) -> None:
-        self._residency.attach(model)
+    def follow(self, model: ModelVersion) -> None:
+        made = not isinstance(model.presence, Residence)
+        self._residency.follow(model)
         before = self._before.get(model.name, {}).get(model.version)
-        if before is not None and model.at_startup:
+        if made and before is not None and model.at_startup:
             residence_of(model).recall(before.seconds, before.memory)
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:

@@ -1,16 +1,17 @@
 """The rollouts of all models as a service of the daemon."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from tsctl.daemon.api.openapi import Operation
+from tsctl.daemon.api.management.commands import ModelRoute
 from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.rollouts.rollout import Rollout, is_possible
 from tsctl.daemon.extensions.rollouts.rollouts import Rollouts
-from tsctl.daemon.extensions.rollouts.route import ROLLOUT, RolloutRoute, rollout_document, rollout_operations
+from tsctl.daemon.extensions.rollouts.route import ROLLOUT, answer_rollout, rollout_document, rollout_operations
 from tsctl.daemon.http.router import Audience, Route
 from tsctl.daemon.models.version import ModelVersion
 
@@ -27,13 +28,12 @@ class RolloutsService(Service):
         self.rollouts = Rollouts(
             kernel.registry, registrar.routes, registrar.ledger, registrar.gate, kernel.clock, kernel.observation.events
         )
-        self._route = RolloutRoute(kernel.registry, registrar, self.rollouts)
+        answer = partial(answer_rollout, kernel.registry, self.rollouts)
+        self._route = ModelRoute(registrar, ROLLOUT, answer, rollout_operations(), commands=True)
+        kernel.registry.forgetting = self.rollouts.forget
 
     def routes(self, audience: Audience) -> Mapping[str, Route]:
         return {f"models/*/{ROLLOUT}": self._route} if audience is Audience.MANAGERS else {}
-
-    def operations(self) -> Mapping[str, Mapping[str, Operation]]:
-        return rollout_operations()
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         """Return where a rollout is; in lists, of the new version of one that is going on, and live its evidence."""
@@ -50,9 +50,6 @@ class RolloutsService(Service):
         if view is VersionView.LIST:
             return progress
         return progress | {"evidence": rollout_document(self.rollouts, model.name)["rollout"]}
-
-    def forget(self, gone: Callable[[str], bool]) -> None:
-        self.rollouts.forget(gone)
 
     def keep(self, *, last: bool) -> Mapping[str, Any] | None:
         if last:

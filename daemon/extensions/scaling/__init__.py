@@ -14,6 +14,7 @@ from tsctl.daemon.model_settings.row import ModelSetting
 
 class ScalingExtension(Extension):
     name = "scaling"
+    needs = "target_queue"
     model_settings = (
         ModelSetting(
             name="target_queue",

@@ -130,10 +130,10 @@ class Autoscaling:
         )  # fmt: skip
 
 
-def carry_over(old: ModelVersion, new: ModelVersion) -> None:
+def carry_over(loading: Mapping[ModelVersion, ModelVersion], new: ModelVersion) -> None:
     """Begin a replacement with the number of workers of the version before, whose traffic it gets."""
-    if new.settings.target_queue and new.pool.wanted:
-        new.presence.choose(old.pool.wanted or new.pool.wanted)
+    if new in loading and new.settings.target_queue and new.pool.wanted and not new.pool.ready:
+        new.presence.choose(loading[new].pool.wanted or new.pool.wanted)
 
 
 def _step(model: ModelVersion, scaler: Autoscaler, now: float) -> None:
@@ -197,7 +197,7 @@ class ScalingService(Service):
     """The service."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self._registry = kernel.registry
+        self._registry, self._loading = kernel.registry, kernel.registrar.live.loading
         self._autoscaling = Autoscaling(kernel.registry, kernel.clock, kernel.gpus.now)
 
     def begin(self) -> None:
@@ -209,8 +209,8 @@ class ScalingService(Service):
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
         return {"autoscaling": autoscaling_of(model, self._autoscaling.of(model))} if view in DETAILED else {}
 
-    def replacing(self, old: ModelVersion, new: ModelVersion) -> None:
-        carry_over(old, new)
+    def follow(self, model: ModelVersion) -> None:
+        carry_over(self._loading, model)
 
     def samples(self) -> Samples:
         scaled = [((each.name, each.version), each) for each in self._registry if each.settings.target_queue]

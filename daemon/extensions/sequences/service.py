@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.extension import Kernel, Service
@@ -12,7 +12,6 @@ from tsctl.daemon.extensions.sequences.dispatcher import SequenceDispatcher
 from tsctl.daemon.extensions.sequences.marks import SequenceHeaders
 from tsctl.daemon.extensions.sequences.table import Sequences
 from tsctl.daemon.models.request_watcher import RequestFacts
-from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import Worker
 
@@ -28,10 +27,7 @@ class SequencesService(Service):
         # Of any version: its handler may read the headers itself.
         kernel.registrar.factory.parameter_headers = self._names.parameters()
 
-    def dispatcher(self, settings: ModelSettings) -> type[Dispatcher] | None:
-        return SequenceDispatcher if settings.sequences else None
-
-    def attach(self, model: ModelVersion) -> None:
+    def follow(self, model: ModelVersion) -> None:
         open_sequences(model, self._names)
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
@@ -57,24 +53,25 @@ class _ClientShare:
 
 
 def open_sequences(model: ModelVersion, names: SequenceHeaders) -> None:
-    """Make the table of a version's sequences, if its dispatcher asks one; its settings and workers limit them."""
-    dispatcher = model.dispatcher
-    if not isinstance(dispatcher, SequenceDispatcher):
-        return
-    table: Sequences[Worker] = Sequences(model.name, names, overlapping=model.by_rows)
+    """Keep the sequences of a version, if its settings ask for that; they and its workers limit the table."""
+    table = sequences_of(model)
+    if table is None:
+        if not model.settings.sequences:
+            return
+        table = Sequences(model.name, names, overlapping=model.by_rows)
+        model.dispatcher = dispatcher = model.path.dispatch_by(SequenceDispatcher)
+        dispatcher.keep(table, names, partial(_limit, table, model), by_rows=model.by_rows)
+        model.watchers += (_ClientShare(),)
+    _limit(table, model)
 
-    def limit() -> None:
-        settings = model.settings
-        # Each worker can keep a sequence for every request of its batch.
-        table.most = max(settings.max_sequences, settings.batch_size * max(1, model.presence.most))
-        table.most_waiting = settings.sequence_jobs
-        table.idle = settings.sequence_idle or math.inf
-        table.total = settings.sequence_timeout or math.inf
 
-    dispatcher.keep(table, names, limit, by_rows=model.by_rows)
-    model.watchers += (_ClientShare(),)
-    model.change_listeners.append(limit)
-    limit()
+def _limit(table: Sequences[Worker], model: ModelVersion) -> None:
+    settings = model.settings
+    # Each worker can keep a sequence for every request of its batch.
+    table.most = max(settings.max_sequences, settings.batch_size * max(1, model.presence.most))
+    table.most_waiting = settings.sequence_jobs
+    table.idle = settings.sequence_idle or math.inf
+    table.total = settings.sequence_timeout or math.inf
 
 
 def sequences_of(model: ModelVersion) -> Sequences[Worker] | None:

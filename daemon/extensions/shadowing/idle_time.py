@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.job import Job
+from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
 
 QUIET = 0.01  # seconds without a request: a client that asks again at once is not to wake what it suspends
@@ -31,6 +32,7 @@ class IdleTime:
         self._watched: list[ModelVersion] = []
         self._since: float | None = None  # when the workers were suspended
         self._came = -math.inf  # when a request came last, while copies ran
+        self._suspending, self._releasing = _Arrivals(self._suspend), _Arrivals(self.release)
         self._timer: Timer | None = None
 
     def wait(self, shadow: ModelVersion) -> float:
@@ -47,7 +49,6 @@ class IdleTime:
         Raises:
             DaemonError: the shadow refuses the copy.
         """
-        shadow.arrivals.pop(self.release, None)  # this is no client's request
         try:
             shadow.submit(copy)
             self._copies += 1
@@ -57,9 +58,15 @@ class IdleTime:
 
     def _watch(self, shadow: ModelVersion) -> None:
         self._shadow = shadow
+        self._watch_no_more()
         self._watched = list(self._others()[0])
         for model in self._watched:
-            model.arrivals[self.release if model is shadow else self._suspend] = None
+            model.watchers = (self._releasing if model is shadow else self._suspending, *model.watchers)
+
+    def _watch_no_more(self) -> None:
+        for model in self._watched:
+            model.watchers = tuple(each for each in model.watchers if each not in (self._suspending, self._releasing))
+        self._watched.clear()
 
     def end_copy(self) -> None:
         """Note that a copy has ended."""
@@ -94,11 +101,19 @@ class IdleTime:
     def release(self) -> None:
         """Let the copies go on, whatever comes."""
         self._resume()
-        for model in self._watched:
-            model.arrivals.pop(self._suspend, None)
-            model.arrivals.pop(self.release, None)
-        self._watched.clear()
+        self._watch_no_more()
         self._shadow = None
+
+
+class _Arrivals:
+    """Calls a function before each request of a version: a `RequestWatcher`."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._call = call
+
+    def watch(self, job: Job, asked: RequestFacts) -> bool:  # noqa: ARG002
+        self._call()
+        return False
 
 
 def is_idle(everything: Iterable[ModelVersion], answering: Iterable[ModelVersion], shadow: ModelVersion) -> bool:

@@ -300,9 +300,9 @@ class ShadowingService(Service):
         self._mirrors: dict[str, Mirror] = {}
         kernel.registry.routes.copier = self._follow
 
-    def attach(self, model: ModelVersion) -> None:
+    def follow(self, model: ModelVersion) -> None:
         mirror = self._mirrors.get(model.name)
-        if mirror is not None:
+        if mirror is not None and mirror not in model.watchers:
             model.watchers = (mirror, *model.watchers)
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
@@ -335,7 +335,7 @@ class ShadowingService(Service):
             partial(self._find, name, version), counts, partial(self._note, name, version),
         )  # fmt: skip
         for model in versions:
-            self.attach(model)
+            self.follow(model)
 
     def _others(self, name: str) -> tuple[Iterable[ModelVersion], Iterable[ModelVersion]]:
         return self._registry, answering_of(self._registry, name)

@@ -109,8 +109,9 @@ class TorchServeLogs:
         wanted = self._output or "model_metrics" in self._files
         return copy_of(name, version, self._output, self._output_metrics) if wanted else None
 
-    def answer_listener(self) -> Callable[[Request, int, float], None] | None:
-        """Return what writes a line for each request; None if no file wants it."""
+    @property
+    def write_answer(self) -> Callable[[Request, int, float], None] | None:
+        """The writer of a line for each request; None if no file wants it."""
         if self._access is None:
             return None
         write = self._access.write
@@ -148,30 +149,25 @@ class TorchServeLogsService(Service):
         self._logs = TorchServeLogs(config, selection_of(config), kernel.clock, observation.soon)
         self._periodic: PeriodicMetrics | None = None
         observation.metrics.log = log = self._logs.metrics
+        observation.requests.copy = self._logs.write_answer
+        kernel.registrar.factory.logs.copy_of = self._logs.output_copy
+        self._ledger.changed = self._changed
         if log is not None:
             interval = None if config.disable_system_metrics else config.metric_time_interval
-            self._periodic = PeriodicMetrics(
-                log, kernel.registry, observation.events, HostMonitor(), kernel.gpus, kernel.clock, interval
-            )
+            self._periodic = PeriodicMetrics(log, kernel.registry, HostMonitor(), kernel.gpus, kernel.clock, interval)
         self._snapshots: TorchServeSnapshots | None = None
         self._serving = self._loaded = False
         if config.log_location is not None and config.restore:
             folder, properties = config.log_location / "config", properties_of(config)
             self._snapshots = TorchServeSnapshots(folder, kernel.registry, config.model_store, properties)
 
-    def answer_listener(self) -> Callable[[Request, int, float], None] | None:
-        return self._logs.answer_listener()
-
-    def output_copy(self, name: str, version: str) -> OutputLog | None:
-        return self._logs.output_copy(name, version)
-
     def begin(self) -> None:
         if self._periodic is not None:
             self._periodic.begin()
         self._serving = True
-        self.registrations_changed(self._ledger.unsettled)
+        self._changed(self._ledger.unsettled)
 
-    def registrations_changed(self, unsettled: Iterable[ModelVersion]) -> None:
+    def _changed(self, unsettled: Iterable[ModelVersion]) -> None:
         """Write what is registered, once all that is served from the start is loaded, or has failed."""
         if self._snapshots is None or not self._serving:
             return
@@ -184,6 +180,8 @@ class TorchServeLogsService(Service):
             self._snapshots.write("startup", unsettled)
 
     async def settle(self, *, replaced: bool) -> None:
+        if self._periodic is not None:
+            self._periodic.write_load_times()
         if self._snapshots is not None and not replaced:
             self._serving = False
             if not self._registry.expected:

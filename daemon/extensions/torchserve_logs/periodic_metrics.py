@@ -6,7 +6,6 @@ from tsctl.daemon.api.management.describe import FIRST_WORKER_ID
 from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.machine.gpu import Gpus
 from tsctl.daemon.core.machine.host import HostMonitor
-from tsctl.daemon.events.events import Event, Events
 from tsctl.daemon.extensions.torchserve_logs.metric_log import MetricLog
 from tsctl.daemon.metrics.families import gpu_values
 from tsctl.daemon.models.registry import Registry
@@ -25,7 +24,6 @@ class PeriodicMetrics:
         self,
         log: MetricLog,
         registry: Registry,
-        events: Events,
         host: HostMonitor,
         gpus: Gpus,
         clock: Clock,
@@ -33,10 +31,9 @@ class PeriodicMetrics:
     ) -> None:
         self._log = log
         self._registry = registry
-        self._events = events
         self._host = host
         self._gpus = gpus
-        self._calls = [(LOOK_EVERY, self._write_load_times)]
+        self._calls = [(LOOK_EVERY, self.write_load_times)]
         if interval is not None:
             self._calls.append((interval, self._measure))
         self._tickers = [Ticker(clock, seconds, call) for seconds, call in self._calls]
@@ -44,7 +41,6 @@ class PeriodicMetrics:
         self._loaded: set[tuple[int, float]] = set()  # the pid of each known worker, and when it was started
 
     def begin(self) -> None:
-        self._events.listeners[self._happened] = None
         for ticker, (_, call) in zip(self._tickers, self._calls, strict=True):
             ticker.begin()
             call()
@@ -54,11 +50,6 @@ class PeriodicMetrics:
             ticker.close()
         if self._asking is not None:
             self._asking.cancel()
-        self._events.listeners.pop(self._happened, None)
-
-    def _happened(self, event: Event) -> None:
-        if event.kind == "model-ready":  # the others can wait a second
-            self._write_load_times()
 
     def _measure(self) -> None:
         for name, value in self._host.read().items():
@@ -71,7 +62,7 @@ class PeriodicMetrics:
             for index, value in values:
                 self._log.of_gpu(name, value, index)
 
-    def _write_load_times(self) -> None:
+    def write_load_times(self) -> None:
         """Write the time of each worker that has loaded since the last look."""
         found: set[tuple[int, float]] = set()
         for model in self._registry:

@@ -18,8 +18,8 @@ class TracingService(Service):
         self._buffer = SpanBuffer(OtlpSender(kernel.config.trace_destination.url, tsctl_version()), self._report)
         self._traces = Traces(kernel.clock, kernel.config.trace_sample, self._buffer.offer)
 
-    def attach(self, model: ModelVersion) -> None:
-        self._traces.attach(model)
+    def follow(self, model: ModelVersion) -> None:
+        self._traces.follow(model)
 
     def samples(self) -> Samples:
         return ([((outcome,), count) for outcome, count in self._buffer.counts.items()],)

@@ -34,6 +34,7 @@ from tsctl.daemon.extensions.tracing.context import (
     records,
     with_context,
 )
+from tsctl.daemon.metrics.emitted import Emitted
 from tsctl.daemon.metrics.histogram import Exemplars, LatencyExample
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
@@ -103,13 +104,14 @@ class Traces:
         self.ratio = ratio
         self.offer = offer
 
-    def attach(self, model: ModelVersion) -> None:
+    def follow(self, model: ModelVersion) -> None:
         """Record requests of a version, some of which its metrics show as examples."""
+        if any(isinstance(each, ModelTracer) for each in model.watchers):
+            return
         model.metrics.exemplars = exemplars = Exemplars()
-        tracer = ModelTracer(self, model.name, model.version, exemplars)
+        tracer = ModelTracer(self, model.name, model.version, exemplars, model.metrics.emitted)
         model.watchers += (tracer,)
         model.dispatcher.watchers += (tracer,)
-        model.metrics.emitted.listeners += (tracer.measured,)
 
     def wall(self) -> float:
         """Return what the clock's time has to be increased by, to be seconds since the epoch."""
@@ -199,13 +201,13 @@ class RequestTrace:
 class ModelTracer:
     """The tracer of one version: watches its requests and its batches."""
 
-    def __init__(self, traces: Traces, name: str, version: str, exemplars: Exemplars) -> None:
+    def __init__(self, traces: Traces, name: str, version: str, exemplars: Exemplars, emitted: Emitted) -> None:
         self.traces = traces
         self.exemplars = exemplars
         self.name = name
         self.version = version
         self.ratio = traces.ratio
-        self._measurements: Sequence[Measurement] = ()  # of the batch that is about to be returned
+        self._emitted = emitted
 
     def __repr__(self) -> str:
         return f"<ModelTracer of {self.name}/{self.version}>"
@@ -222,15 +224,11 @@ class ModelTracer:
             job.headers = with_context(job.headers, trace.worker)
         return False
 
-    def measured(self, measurements: Sequence[Measurement]) -> None:
-        """Keep a worker's measurements, which it reports before its batch returns."""
-        self._measurements = measurements  # read only for a batch with a recorded request
-
     def returned(self, worker: int, batch: Batch, outcomes: Sequence[Outcome], seconds: float, now: float) -> None:
         traces = [(job, each) for job in batch.jobs for each in job.watchers if isinstance(each, RequestTrace)]
         if not traces:
             return
-        stages, self._measurements = stages_in(self._measurements), ()
+        stages, self._emitted.latest = stages_in(self._emitted.latest), ()
         outcome = outcomes[0]  # all of a batch have the same fate
         if outcome.fate is Fate.UNSTARTED:
             return  # the jobs go on waiting

@@ -8,7 +8,7 @@ progress is finished, and on the disk, before the successor starts.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol
@@ -149,7 +149,7 @@ class Ledger:
         parts: what the services of extensions keep.
         pending: versions that an earlier run registered and that are not restored yet.
         unsettled: registrations that may still fail and leave nothing registered; they are not written.
-        change_listeners: called with `unsettled` before each write (`Service.registrations_changed`).
+        changed: called with `unsettled` before each write.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class Ledger:
         self.parts = KeptParts(report)
         self.pending: list[SnapshotEntry] = []
         self.unsettled: set[ModelVersion] = set()
-        self.change_listeners: Sequence[Callable[[Iterable[ModelVersion]], None]] = ()
+        self.changed: Callable[[Iterable[ModelVersion]], None] = lambda unsettled: None
         self._registry = registry
         self._directories = directories
         self._chosen: dict[str, str] = {}  # default versions that were chosen by a client
@@ -174,8 +174,7 @@ class Ledger:
         Raises:
             NotRemembered: the snapshot could not be written.
         """
-        for note in self.change_listeners:
-            note(self.unsettled)
+        self.changed(self.unsettled)
         await self._clear_up(self.memory.save(partial(self._present, last=last)))
 
     def restore_parts(self) -> None:

@@ -7,8 +7,7 @@ A version's mode is decided when it is loaded (`Load.mode`), and never changes:
     continuous  one request                    batch_size, see `places_of`   in any order     workers/rows/state.py
     async       one request                    queue_jobs                    in any order     workers/rows/state.py
 
-The worker itself has the same states in each (workers/state.py), be it one process or several; so has a sequence
-(extensions/sequences/table.py), which any mode may have.
+The worker itself has the same states in each (workers/state.py), be it one process or several.
 """
 
 from collections.abc import Callable, Sequence
@@ -152,7 +151,6 @@ def worker_spec(
     measured: Callable[[Sequence[Measurement]], None],
     isolated: Callable[[Isolation], None],
     too_large: Callable[[int], None] = lambda rows: None,
-    share: int = 1,
 ) -> WorkerSpec:
     """Return the configuration of a version's workers; the arguments are those of `WorkerSpec` and of `Source`.
 
@@ -179,7 +177,7 @@ def worker_spec(
         cpus=settings.cpus,
         chosen_threads=settings.threads,
         mode=mode,
-        rows=places_of(settings, share),
+        rows=places_of(settings, 1),
         log=log,
         measured=measured,
         isolated=isolated,

@@ -69,7 +69,7 @@ async def test_a_page_has_at_most_a_hundred(house: House) -> None:
 async def test_a_command_for_a_model_that_is_being_registered_waits_for_it(
     house: House, method: str, target: str, status: int
 ) -> None:
-    before = len(house.registry.listeners)
+    before = len(house.registry.waiters)
     house.registry.expect("m")
     peer = house.send(method, target)
     exchange = house.exchanges[-1]
@@ -79,7 +79,7 @@ async def test_a_command_for_a_model_that_is_being_registered_waits_for_it(
     house.registry.settle("m")
     await house.until(lambda: exchange.done)
 
-    assert (len(house.registry.listeners), peer.statuses, house.registry.expected) == (before, [status], [])
+    assert (len(house.registry.waiters), peer.statuses, house.registry.expected) == (before, [status], [])
 
 
 async def test_a_command_for_a_model_that_could_not_be_registered_is_told_why(house: House) -> None:

@@ -72,7 +72,7 @@ def test_a_client_that_does_not_read_is_cut_off(house: House) -> None:
         events.add("scaled", text)
 
     assert peer.transport.aborted
-    assert events.listeners == {} and "0 streams" in repr(house.observation.events_route)
+    assert events.readers == {} and "0 streams" in repr(house.observation.events_route)
 
 
 @pytest.mark.parametrize("way", ["leave", "finish"])
@@ -82,7 +82,7 @@ def test_a_client_that_leaves_is_forgotten(house: House, way: str) -> None:
 
     getattr(peer, way)()
 
-    assert house.registrar.events.listeners == {} and "0 streams" in repr(house.observation.events_route)
+    assert house.registrar.events.readers == {} and "0 streams" in repr(house.observation.events_route)
     house.registrar.events.add("scaled", "five")
     house.clock.advance(100.0)
 
@@ -103,4 +103,4 @@ def test_streams_end_with_the_daemon_and_later_ones_end_at_once(house: House) ->
 
     assert peer.answers[0].status == 200 and b"four" in peer.answers[0].body
     assert b"four" in follow(house).answers[0].body
-    assert house.registrar.events.listeners == {}
+    assert house.registrar.events.readers == {}

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tsctl.daemon.api.access_log import AccessLog, json_line_of
 from tsctl.daemon.core import logs
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.logs import (
@@ -24,7 +25,6 @@ from tsctl.daemon.core.logs import (
     stamp_of,
     without_secrets,
 )
-from tsctl.daemon.http.access_log import AccessLog, json_line_of
 from tsctl.daemon.http.messages import Request
 
 MOMENT = 1_900_000_000.5

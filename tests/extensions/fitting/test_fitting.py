@@ -18,7 +18,7 @@ NAMES = "abcdefghijklmnop"
 @pytest.fixture
 def bench() -> StubVersion:
     bench = StubVersion(batch_size=8, policy="greedy")
-    Fitting(bench.model)
+    bench.model.tell_services = Fitting(bench.model).follow_settings
     return bench
 
 

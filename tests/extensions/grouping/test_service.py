@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,10 +21,15 @@ def padding(jobs: Sequence[Job]) -> float:
     return 0.008 + len(jobs) * 0.0001 * max(job.size for job in jobs)
 
 
+def follow(bench: StubVersion) -> None:
+    bench.model.tell_services = partial(GroupingService().follow, bench.model)
+    bench.model.tell_services()
+
+
 def version(**settings: object) -> StubVersion:
     """Return a version that has learned its batch times, and is idle."""
     bench = StubVersion(batch_size=2, max_delay=0.1, group_by_length=True, policy="greedy")
-    GroupingService().attach(bench.model)
+    follow(bench)
     bench.engine.jobs_time = padding
     for size in (100, 900, 300, 500, 900, 100) * 5:
         bench.ask("-", b"-" * size)
@@ -50,7 +56,7 @@ def test_requests_that_do_not_travel_in_batches_are_not_grouped(mode: str) -> No
     settings: dict[str, Any] = {mode: True}
 
     bench = StubVersion(workers=0, group_by_length=True, **settings)
-    GroupingService().attach(bench.model)
+    follow(bench)
 
     assert bench.model.queue.choice is None
 
@@ -105,7 +111,7 @@ def by_itself(
     bench.model.settings.origins = {"group_by_length": said}
     if told is not None:
         bench.model.reports.add = lambda kind, text, **_: told.append(f"{kind}: {text}")  # type: ignore[method-assign]
-    GroupingService().attach(bench.model)
+    follow(bench)
     bench.engine.jobs_time = seconds
     for _ in range(40):
         for _ in range(16):

@@ -31,9 +31,7 @@ def made(
     root: Path, *addresses: str, tokens: Tokens | None = None, receiving: ReceiveBudget | None = None, **flags: str
 ) -> GrpcService:
     config = make_config(root, grpc_address=",".join(addresses), **flags)
-    kernel = replace(
-        House(root).kernel, config=config, tokens=tokens or Tokens("", ""), management=dict, ready=lambda: True
-    )
+    kernel = replace(House(root).kernel, config=config, tokens=tokens or Tokens("", ""), ready=lambda: True)
     kernel.bounds.receiving = receiving or ReceiveBudget()
     return GrpcService(kernel)
 
@@ -46,7 +44,7 @@ class Begun(NamedTuple):
 
     @classmethod
     async def of(cls, service: GrpcService) -> "Begun":
-        servers = service.servers(alone=True)
+        servers = service.servers({}, alone=True)
         for each in servers:
             await each.begin()
         return cls(servers, [url.partition("://")[2] for each in servers for url in each.urls])
@@ -177,7 +175,7 @@ async def test_an_address_of_another_machine_is_named(tmp_path: Path) -> None:
     service = made(tmp_path, "192.0.2.1:7070")
 
     with pytest.raises(StartError, match=r"cannot listen for gRPC on `192\.0\.2\.1:7070`"):
-        service.servers(alone=True)
+        service.servers({}, alone=True)
 
 
 async def end_the_loop(address: str) -> asyncio.StreamWriter:

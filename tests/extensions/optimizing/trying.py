@@ -43,7 +43,7 @@ class Bench(StubDaemon):
         self.trials = TrialRunner(
             self.registry, self.registrar, self.config, self.time, self._run, lambda pool: self.room
         )  # fmt: skip
-        self.registrar.factory.attached = (("", self.trials.attach),)
+        self.registrar.factory.following = (("", self.trials.follow),)
 
     async def _run(
         self, order: Mapping[str, Any], body: bytes, environment: Mapping[str, str], progress: Callable[[str], None]

@@ -1,5 +1,6 @@
 """A version whose workers end with some requests, and what is hashed of them."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,7 +9,6 @@ from tests.kit.version import StubVersion
 from tsctl.daemon.core.fingerprint import AT_ONCE, fingerprint
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.extensions.quarantine import quarantine
-from tsctl.daemon.extensions.quarantine.dispatcher import QuarantineDispatcher
 from tsctl.daemon.extensions.quarantine.quarantine import Quarantine
 from tsctl.daemon.extensions.quarantine.service import quarantine_of, watch_for_suspects
 from tsctl.daemon.workers.slot import SlotState
@@ -20,9 +20,13 @@ SMALL, LARGE = b"poison", b"poison" * AT_ONCE
 class QuarantinedVersion(StubVersion):
     """A version with a quarantine."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**{"dispatcher": QuarantineDispatcher} | options)
-        watch_for_suspects(self.model)
+    def __init__(self, *, workers: int = 1, **options: Any) -> None:
+        super().__init__(workers=0, **options)
+        self.model.tell_services = partial(watch_for_suspects, self.model)
+        self.model.tell_services()
+        if workers:
+            self.model.scale(workers, workers)
+            self.clock.settle()
 
     @property
     def quarantine(self) -> Quarantine:

@@ -4,7 +4,8 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -20,6 +21,7 @@ from tsctl.daemon.extensions.ray.bridge import RayEngine, check_cluster
 from tsctl.daemon.marfile import parse_manifest
 from tsctl.daemon.models.registering.spec import worker_spec
 from tsctl.daemon.models.settings import ROWS, Overrides, merge
+from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.handlers.ray.messages import ActorOptions
 
@@ -41,7 +43,9 @@ def spec_of(config: Config, document: dict[str, Any], python: Path | None = None
     async def specified() -> WorkerSpec:
         service = RayService(config, FakeClock(), lambda pid: None)
         try:
-            return service.specify(settings, spec)
+            model = SimpleNamespace(settings=settings, pool=SimpleNamespace(spec=spec))
+            service.follow(cast(ModelVersion, model))
+            return cast(WorkerSpec, model.pool.spec)
         finally:
             service.close()
 

@@ -1,6 +1,7 @@
 """Several versions with stub workers on one fake clock, and what loads and unloads them."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tests.kit.build import make_model
@@ -68,7 +69,8 @@ class StubHouse:
         """Register a version; by default it is loaded on demand, and its workers start so."""
         usual: dict[str, Any] = {"loading": "on_demand", "keep_alive": 300.0}
         model = make_model(self.engine, self.clock, name=name, **usual | settings)
-        self.residency.attach(model)
+        model.tell_services = partial(self.residency.follow, model)
+        model.tell_services()
         residence_of(model).memory = {"host": self.sizes.get(name, 0)}
         self.models.append(model)
         if start:

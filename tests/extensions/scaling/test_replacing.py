@@ -1,5 +1,6 @@
 """An archive that takes a version's place begins with the number of workers that the traffic has chosen."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from tsctl.daemon.models.settings import Overrides
 async def test_a_replacement_begins_with(
     target: float, overrides: dict[str, Any], expected: int, bench: StubDaemon
 ) -> None:
-    bench.registrar.replacing.replacing_listeners = [carry_over]
+    bench.registrar.factory.following = [("", partial(carry_over, bench.registrar.live.loading))]
     asked = Overrides(workers=1, max_workers=4, target_queue=target)
     old = await bench.registrar.register(Registration(url=bench.mar(), overrides=asked))
     old.pool.scale(3)

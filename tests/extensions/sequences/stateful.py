@@ -1,10 +1,10 @@
 """A version with sequences."""
 
+from functools import partial
 from typing import Any
 
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.job import Job
-from tsctl.daemon.extensions.sequences.dispatcher import SequenceDispatcher
 from tsctl.daemon.extensions.sequences.marks import USUAL
 from tsctl.daemon.extensions.sequences.service import open_sequences, sequences_of
 from tsctl.daemon.extensions.sequences.table import Sequences
@@ -17,8 +17,9 @@ class Stateful(StubVersion):
     def __init__(self, **settings: Any) -> None:
         asked = {"sequences": True, "batch_size": 4, "max_sequences": 8, "sequence_jobs": 8, "workers": 1} | settings
         workers, names = asked.pop("workers"), asked.pop("sequence_headers", USUAL)
-        super().__init__(workers=0, dispatcher=SequenceDispatcher, **asked)
-        open_sequences(self.model, names)
+        super().__init__(workers=0, **asked)
+        self.model.tell_services = partial(open_sequences, self.model, names)
+        self.model.tell_services()
         if workers:
             self.model.scale(workers, workers)
             self.clock.settle()

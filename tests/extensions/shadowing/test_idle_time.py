@@ -1,16 +1,29 @@
 """A request takes the cores from a copy at once; the copy goes on in the next idle time, and loses nothing."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import Stopping
+from tsctl.daemon.core.job import Job
 from tsctl.daemon.extensions.shadowing.idle_time import QUIET, IdleTime, is_idle
+from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
 
+ASKED = RequestFacts("POST", "/predictions/m", 0.0, "127.0.0.1", None)
 TOOK = 1.0  # seconds of each batch
+
+
+class AskedVersion(StubVersion):
+    """A version whose requests its watchers see."""
+
+    def submit(self, name: str, *given: Any, **further: Any) -> Job:
+        for watcher in self.model.watchers:
+            watcher.watch(self.client.job(name), ASKED)
+        return super().submit(name, *given, **further)
 
 
 class Idling:
@@ -18,9 +31,9 @@ class Idling:
 
     def __init__(self, cores: int = 2) -> None:
         self.clock = FakeClock()
-        self.main = StubVersion(clock=self.clock, version="1.0", cores=cores)
-        self.shadow = StubVersion(clock=self.clock, version="2.0", cores=cores)
-        self.other = StubVersion(clock=self.clock, name="other", cores=cores)
+        self.main = AskedVersion(clock=self.clock, version="1.0", cores=cores)
+        self.shadow = AskedVersion(clock=self.clock, version="2.0", cores=cores)
+        self.other = AskedVersion(clock=self.clock, name="other", cores=cores)
         self.idle_time = IdleTime(self.clock, self.others)
         self.copies: list[str] = []
         self.clock.advance(1.0)
@@ -129,10 +142,10 @@ def test_a_second_copy_beside_the_first_is_suspended_with_it(bench: Idling) -> N
 
 def test_requests_are_watched_only_while_copies_run(bench: Idling) -> None:
     bench.copy("a")
-    assert bench.main.model.arrivals
+    assert bench.main.model.watchers
     bench.clock.advance(TOOK)
 
-    assert not any(model.arrivals for model in bench.others()[0])
+    assert not any(model.watchers for model in bench.others()[0])
 
 
 def test_a_refused_copy_leaves_nothing_behind(bench: Idling) -> None:
@@ -141,7 +154,7 @@ def test_a_refused_copy_leaves_nothing_behind(bench: Idling) -> None:
     with pytest.raises(Stopping):
         bench.copy("a")
 
-    assert not any(model.arrivals for model in bench.others()[0])
+    assert not any(model.watchers for model in bench.others()[0])
 
 
 def test_a_released_copy_goes_on(bench: Idling) -> None:

@@ -41,7 +41,7 @@ def logs_of(**settings: str) -> TorchServeLogs:
 
 def followed(logs: TorchServeLogs) -> tuple[bool, bool]:
     """Return whether requests are noted, and the output of workers."""
-    return logs.answer_listener() is not None, logs.output_copy("m", "1.0") is not None
+    return logs.write_answer is not None, logs.output_copy("m", "1.0") is not None
 
 
 def test_where_no_file_is_wanted_nothing_is_to_be_called() -> None:
@@ -64,7 +64,7 @@ def service_of(bench: StubDaemon) -> TorchServeLogsService:
     config, clock = resolve({"log_location": str(bench.root)}, {}), FakeClock()
     parts: Any = SimpleNamespace(
         config=config, clock=clock, observation=Observation(Events(), clock, clock.soon), gpus=None,
-        registry=bench.registry, registrar=SimpleNamespace(ledger=SimpleNamespace(unsettled=())),
+        registry=bench.registry, registrar=bench.registrar,
     )  # fmt: skip
     return TorchServeLogsService(parts)
 

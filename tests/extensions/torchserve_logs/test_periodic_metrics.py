@@ -13,7 +13,6 @@ from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.machine.cards import Card, FoundCards
 from tsctl.daemon.core.machine.gpu import Gpus
 from tsctl.daemon.core.machine.host import HostMonitor
-from tsctl.daemon.events.events import Events
 from tsctl.daemon.extensions.torchserve_logs.metric_log import MetricLog
 from tsctl.daemon.extensions.torchserve_logs.periodic_metrics import LOOK_EVERY, PeriodicMetrics
 from tsctl.daemon.metrics.torchserve.selection import Selection
@@ -30,7 +29,7 @@ def written(house: House, interval: float | None = None, gpus: Sequence[Card] = 
 
     log = MetricLog(Selection(), take, take)
     periodic = PeriodicMetrics(
-        log, house.registry, house.registrar.events, HostMonitor(),
+        log, house.registry, HostMonitor(),
         Gpus(house.clock, gpus, lambda: FoundCards(gpus, "580.1")), house.clock, interval,
     )  # fmt: skip
     periodic.begin()
@@ -48,11 +47,12 @@ async def test_each_worker_that_has_loaded_is_one_line(house: House) -> None:
         model = await house.serve("m")
         before = list(lines)
         house.clock.advance(2.0)
-        at_once = list(lines)
+        house.clock.advance(LOOK_EVERY)
+        soon = list(lines)
         model.scale(2, 2)
         house.clock.advance(2.0 + 2 * LOOK_EVERY)
 
-    assert (before, at_once, lines) == ([], [load(0)], [load(0), load(1)])
+    assert (before, soon, lines) == ([], [load(0)], [load(0), load(1)])
 
 
 async def test_the_machine_is_measured_at_the_start_and_in_each_interval(house: House) -> None:
@@ -96,7 +96,7 @@ def test_an_exception_while_the_machine_is_measured_does_not_end_the_measuring()
         return {}
 
     host, gpus, log = SimpleNamespace(read=read), SimpleNamespace(any=False), SimpleNamespace()
-    clock.later(0.0, PeriodicMetrics(*cast(Any, (log, [], Events(), host, gpus, clock, 7.0))).begin)
+    clock.later(0.0, PeriodicMetrics(*cast(Any, (log, [], host, gpus, clock, 7.0))).begin)
     with pytest.raises(ValueError, match=r"^$"):
         clock.advance(10.0)
     clock.advance(20.0)

@@ -107,7 +107,7 @@ async def test_a_daemon_started_from_a_snapshot_serves_the_same(tmp_path: Path, 
 async def test_each_change_is_one_file_and_what_changes_nothing_is_none(tmp_path: Path) -> None:
     bench, clock = StubDaemon(tmp_path), Clock()
     snapshots = snapshots_of(bench, clock)
-    bench.registrar.ledger.change_listeners = (snapshots.changed,)
+    bench.registrar.ledger.changed = snapshots.changed
     model = await bench.register(bench.mar())
     clock.now += 1
     await bench.registrar.scale(model, 2, 2, synchronous=False, progress=no_progress)
@@ -180,7 +180,7 @@ async def test_the_newest_file_has_the_latest_name_though_the_clock_stands_or_go
 async def test_a_registration_that_may_still_fail_is_in_no_file(bench: StubDaemon) -> None:
     snapshots = snapshots_of(bench, Clock())
     snapshots.write("startup")
-    bench.registrar.ledger.change_listeners = (snapshots.changed,)
+    bench.registrar.ledger.changed = snapshots.changed
     model = await bench.register(bench.mar())
     assert [snapshot(file)["modelCount"] for file in written(bench)] == [0, 1]
 

@@ -41,7 +41,7 @@ class Traced(StubVersion):
         self.spans: list[Span] = []
         clock = FakeClock()
         super().__init__(clock=clock, **further)  # type: ignore[arg-type]
-        Traces(clock, ratio, self.spans.append).attach(self.model)
+        Traces(clock, ratio, self.spans.append).follow(self.model)
 
     def predict(self, name: str, traceparent: str = "", **further: object) -> Job:
         """Let a request arrive, as `tsctl.daemon.api.submission` does."""

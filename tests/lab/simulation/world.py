@@ -26,9 +26,7 @@ from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.core.clock import Timer
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.core.logs import ModelLogs
-from tsctl.daemon.extensions.quarantine.dispatcher import QuarantineDispatcher
 from tsctl.daemon.extensions.quarantine.service import quarantine_of, watch_for_suspects
-from tsctl.daemon.extensions.sequences.dispatcher import SequenceDispatcher
 from tsctl.daemon.extensions.sequences.marks import USUAL
 from tsctl.daemon.extensions.sequences.service import open_sequences
 from tsctl.daemon.marfile import Manifest, parse_manifest
@@ -235,13 +233,15 @@ class World:
         engine, clock = Engine(self), MarkingClock(self.loop)
         source = Source(request.url, Path(_NOWHERE), None, manifest, {})
         served = engine.served = clock.served = Served(len(self.served) + 1)
-        resources = Resources(
-            engine=engine, clock=clock, cores=4, placement=self.placement,
-            dispatcher=SequenceDispatcher if settings.sequences else QuarantineDispatcher,
-        )  # fmt: skip
-        served.model = ModelVersion(source, settings, resources, request=request)
-        open_sequences(served.model, USUAL)
-        watch_for_suspects(served.model)
+        resources = Resources(engine=engine, clock=clock, cores=4, placement=self.placement)
+        served.model = model = ModelVersion(source, settings, resources, request=request)
+
+        def follow() -> None:
+            open_sequences(model, USUAL)
+            watch_for_suspects(model)
+
+        model.tell_services = follow
+        follow()
         served.suspecting = quarantine_of(served.model)
         served.made = settings
         served.timeouts.add(settings.response_timeout)

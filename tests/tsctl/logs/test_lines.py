@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.core.texts.test_log_format import MOMENT, record
+from tsctl.daemon.api.access_log import AccessLog
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.logs import DaemonFormat, OutputFormat, json_of
-from tsctl.daemon.http.access_log import AccessLog
 from tsctl.daemon.http.messages import Request
 from tsctl.logs.lines import moment_of, parse, printed, text_of
 

@@ -28,7 +28,7 @@ class AwaitedModels:
         self._most = most
         self._waiting: set[asyncio.Future[None]] = set()
         self._loads = FirstLoads(self._look_again)
-        registry.listeners.append(self._look_again)
+        registry.waiters.append(self._look_again)
 
     async def find(self, name: str, version: str | None, head: CallHead, size: Callable[[], int]) -> ModelVersion:
         """Return the version that answers a call, as `steer` chooses it.

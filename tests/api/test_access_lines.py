@@ -2,8 +2,8 @@
 
 import pytest
 
-from tsctl.daemon.http import access_log
-from tsctl.daemon.http.access_log import json_line_of, line_of
+from tsctl.daemon.api import access_log
+from tsctl.daemon.api.access_log import json_line_of, line_of
 from tsctl.daemon.http.messages import Request
 
 
