@@ -254,6 +254,7 @@ def test_reading_a_module_imports_nothing(tmp_path: Path) -> None:
         pytest.param("ftp://h/m.mar", {}, "has a scheme that is not served", "https://, s3://", id="a scheme"),
         pytest.param("https://h/m.pt", {}, "is a single file", "download it first", id="a file behind a URL"),
         pytest.param("a:b.py", {"a:b.py": b""}, "has a colon in its name", "rename", id="a colon"),
+        pytest.param("~nobody.at.all/x.py", {}, "no directory `", "name a handler", id="a user that is none"),
         pytest.param("x" * 300 + ".py", {}, "no file `xxx", "name a handler", id="a name too long"),
     ],
 )

@@ -217,6 +217,8 @@ class Together:
         self.changes = 0
         self._times = times
         self._kinds: dict[tuple[int, int], BatchKind] = {}
+        self._bounds: list[tuple[float, int, int]] = []  # of all kinds, the greatest first: seconds, busy, size …
+        self._bounds_total = 0  # … after so many batches
 
     def __repr__(self) -> str:
         return f"<Together {' '.join(repr(kind) for kind in self._kinds.values())}>"
@@ -289,13 +291,17 @@ class Together:
 
     def _least(self, busy: int, size: int) -> float:
         """Return the greatest of the lower bounds from all measured kinds."""
+        if self._bounds_total != self.total:
+            bounds = [(each.seconds * self._trust(each), each.busy, each.size) for each in self._kinds.values()]
+            self._bounds, self._bounds_total = sorted(bounds, reverse=True), self.total
         least = 0.0
-        for kind in self._kinds.values():
-            bound = kind.seconds * self._trust(kind)
-            if size < kind.size:
-                bound *= size / kind.size
-            if busy < kind.busy:
-                bound *= busy / kind.busy
+        for bound, kind_busy, kind_size in self._bounds:
+            if bound <= least:
+                break  # it and all after it are no greater, whatever they are scaled by
+            if size < kind_size:
+                bound *= size / kind_size
+            if busy < kind_busy:
+                bound *= busy / kind_busy
             least = max(least, bound)
         return least
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from tests.kit.clock import FakeClock
 from tests.kit.daemon import StubDaemon
 from tsctl.daemon.api.metric_selection import selection_of
 from tsctl.daemon.config.config import resolve
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.extensions.torchserve_logs.logs import TorchServeLogs, TorchServeLogsService, access_line
 from tsctl.daemon.http.messages import Request

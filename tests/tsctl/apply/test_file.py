@@ -144,6 +144,12 @@ def test_a_route_that_cannot_be_is_refused(text: str, message: str, folder: Path
         ("models:\n", "f.yaml:1: `models`: this is empty", "`models: {}`"),
         ("- 1", "f.yaml:1: this is a list; expected a mapping", ""),
         ("\n[1", "f.yaml:2: this is no YAML", ""),
+        ("a: \0", "f.yaml: this is no YAML", ""),
+        ("models: " + "[" * 10_000, "f.yaml: this is nested too deeply", ""),
+        ("models: {? [a] : b}", "f.yaml:1: `models`: a key here is a text", "quote"),
+        ("models: {a: {source: m.mar, workers: !!int many}}", "this is `many`, which is no int", "remove `!!int`"),
+        ("models: {a: {source: m.mar, workers: !!timestamp x}}", "which is no timestamp", "remove"),
+        (f"models: {{a: {{source: {'m' * 300}}}}}", "`models.a.source`: there is no `mmm", "holds"),
         ("modles: {}", "f.yaml:1: `modles`: the key is unknown", "`models`"),
         ("models:\n  a:\n    souce: x", "f.yaml:3: `models.a.souce`: the key is unknown", "`source`"),
         ("models:\n  a:\n    workers: 1", "`models.a`: `source` is missing", "name an archive"),
@@ -190,6 +196,13 @@ def test_an_error_names_line_key_and_remedy(text: str, message: str, hint: str, 
 
     assert caught.value.message.startswith("f.yaml:") and message in caught.value.message
     assert hint in caught.value.hint
+
+
+def test_a_store_that_is_gone_is_told(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(CliError) as caught:
+        parse("models: {a: {source: n.mar}}", "f.yaml", folder, tmp_path / "gone")
+
+    assert "gone` cannot be read: No such file" in caught.value.hint
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ AUTOSCALING = {
 def test_describe_shows_why_the_number_of_workers_is_what_it_is(
     changes: dict[str, Any], text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    scaling = {name: value for name, value in AUTOSCALING.items() if name != "lastChange"}  # of an older daemon
-    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"autoscaling": scaling | changes}})
+    scaling = AUTOSCALING | {"lastChange": None} | changes
+    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"autoscaling": scaling}})
 
     facts = dict(line.strip().split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[:8])
     assert facts["autoscaling"] == text
