@@ -59,7 +59,7 @@ TESTS = {
     "house": Program(
         "how many files an idea lives in: those of the core that name a capability, lines. --names prints the files; "
         "--changed BASE prints how many files outside its own folder of the shelf each commit since BASE modifies",
-        ('python -m tests.lab.counter "$@"',),
+        ('python -m tests.lab.house "$@"',),
     ),
     "alerts": Program(
         "each trouble that `tsctl metrics --rules` has an alert for, until a real Prometheus tells it; a minute",
