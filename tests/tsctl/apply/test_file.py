@@ -1,9 +1,12 @@
 """A file of models is read into the state that it asks for; its errors name the line, the key and the remedy."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from tests.kit.said import say
+from tests.kit.told import Told, told_in
 from tsctl.apply.export import export
 from tsctl.apply.file import parse, read_file
 from tsctl.apply.state import ModelSpec, VersionSpec
@@ -137,59 +140,14 @@ def test_a_route_that_cannot_be_is_refused(text: str, message: str, folder: Path
     assert message in caught.value.message
 
 
-@pytest.mark.parametrize(
-    ("text", "message", "hint"),
-    [
-        ("", "f.yaml:1: `models` is missing", "`models: {}`"),
-        ("models:\n", "f.yaml:1: `models`: this is empty", "`models: {}`"),
-        ("- 1", "f.yaml:1: this is a list; expected a mapping", ""),
-        ("\n[1", "f.yaml:2: this is no YAML", ""),
-        ("modles: {}", "f.yaml:1: `modles`: the key is unknown", "`models`"),
-        ("models:\n  a:\n    souce: x", "f.yaml:3: `models.a.souce`: the key is unknown", "`source`"),
-        ("models:\n  a:\n    workers: 1", "`models.a`: `source` is missing", "name an archive"),
-        (
-            "models:\n  a: {source: m.mar}\n  a: {source: m.mar}",
-            "f.yaml:3: `models.a`: the key is there twice",
-            "remove",
-        ),
-        ("models: {a b: {source: m.mar}}", "`a b` is no name of a model", "letters"),
-        ("models: {a: {source: n.mar}}", "`models.a.source`: there is no `n.mar`", "holds `m.mar`, `m.tar.gz`"),
-        ("models: {a: {source: ./n.py}}", "`models.a.source`: no file `./n.py`", ""),
-        ("models: {a: {source: 'https://x/a.mar'}}", "`models.a`: `version` is missing", 'version: "1.0"'),
-        ("models: {a: {source: m.mar, version: 1.0}}", "the source contains version 2.0", "write 2.0"),
-        ("models: {a: {source: m.mar, sha256: 12}}", "this is `12`; expected 64 hexadecimal", "sha256sum"),
-        ("models: {a: {source: m.mar, workers: -1}}", "this is `-1`; expected a whole number from 0 to 1024", ""),
-        ("models: {a: {source: m.mar, workers: {max: 1}}}", "`min` is missing", "workers: N"),
-        ("models: {a: {source: m.mar, workers: {min: 2, max: 1}}}", "1 is less than `min`, 2", "exchange"),
-        (
-            "models: {a: {source: m.mar, settings: {batchsize: 1}}}",
-            "batchsize`: the key is unknown",
-            "batchSize",
-        ),
-        (
-            "models: {a: {source: m.mar, settings: {batchSize: 0}}}",
-            "this is `0`; expected a whole number of at least",
-            "",
-        ),
-        ("models: {a: {source: m.mar, settings: {minWorkers: 0}}}", "a key of its own", "workers: N"),
-        ("models: {a: {source: m.mar, settings: {inputs: []}}}", "only the archive can set this", "remove"),
-        ("models: {a: {source: m.mar, default: 2.0}}", "there is one version", "remove `default`"),
-        ("models: {a: {versions: {}}}", "`models.a.versions`: this is empty", "name a version"),
-        ("models: {a: {versions: {2.0: {source: m.mar}}, workers: 1}}", "belongs to one of the `versions`", "move"),
-        (
-            "models: {a: {versions: {2.0: {source: m.mar}, 3.0: {source: m.tar.gz}}}}",
-            "`default` is missing",
-            "`2.0`, `3.0`",
-        ),
-        ("models: {a: {versions: {2.0: {source: m.mar}}, default: 4}}", "`4` is none of the versions", "`2.0`"),
-    ],
-)
-def test_an_error_names_line_key_and_remedy(text: str, message: str, hint: str, folder: Path) -> None:
-    with pytest.raises(CliError) as caught:
-        read(text, folder)
+@told_in([Path(__file__).with_name("errors.txt")])
+def test_an_error_names_line_key_and_remedy(told: Told, folder: Path) -> None:
+    def said(given: str) -> str:
+        with pytest.raises(CliError) as caught:
+            read(json.loads(given), folder)
+        return f"{caught.value.message}\nhint: {caught.value.hint}".replace(str(folder), "FOLDER")
 
-    assert caught.value.message.startswith("f.yaml:") and message in caught.value.message
-    assert hint in caught.value.hint
+    told.compare(say(told.lines, said))
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
