@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.said import reason, say
-from tests.kit.told import Told, told_in
+from tests.kit.said import reason, said_in
 from tests.places import ROOT
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.errors import StartError
@@ -63,13 +62,10 @@ def test_every_setting_has_its_flag_its_variable_and_an_origin(setting: Setting)
         assert setting.parse(str(setting.default).lower()) == setting.default, "what its own text would give"
 
 
-@told_in([Path(__file__).with_name("bad_values.txt")])
-def test_a_bad_value_is_a_sentence(told: Told) -> None:
-    def said(given: str) -> str:
-        name, _, text = given.partition(" ")
-        return reason(lambda: resolve({name: text}, {}), StartError)
-
-    told.compare(say(told.lines, said))
+@said_in("bad_values.txt")
+def test_a_bad_value_is_a_sentence(given: str) -> str:
+    name, _, text = given.partition(" ")
+    return reason(lambda: resolve({name: text}, {}), StartError)
 
 
 def test_a_bad_value_of_the_environment_names_its_variable() -> None:

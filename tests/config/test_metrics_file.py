@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.said import say
-from tests.kit.told import Told, told_in
+from tests.kit.said import said_in
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.config.metrics_file import (
     MOST_METRICS,
@@ -59,14 +58,11 @@ def test_a_section_may_be_empty(text: str, tmp_path: Path) -> None:
 MANY = ", ".join(["{name: a, unit: ms, dimensions: []}"] * (MOST_METRICS + 1))
 
 
-@told_in([Path(__file__).with_name("bad_metrics.txt")])
-def test_an_invalid_file_is_refused_with_its_key_and_the_remedy(told: Told, tmp_path: Path) -> None:
-    def said(given: str) -> str:
-        with pytest.raises(StartError) as caught:
-            read(tmp_path, given.replace("MANY", MANY))
-        return f"{caught.value}\nhint: {caught.value.hint}".replace(str(tmp_path), "FOLDER")
-
-    told.compare(say(told.lines, said))
+@said_in("bad_metrics.txt")
+def test_an_invalid_file_is_refused_with_its_key_and_the_remedy(given: str, tmp_path: Path) -> str:
+    with pytest.raises(StartError) as caught:
+        read(tmp_path, given.replace("MANY", MANY))
+    return f"{caught.value}\nhint: {caught.value.hint}".replace(str(tmp_path), "FOLDER")
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:

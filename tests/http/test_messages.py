@@ -2,15 +2,13 @@
 
 import json
 import uuid
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.http.peer import Answer, read_answers
-from tests.kit.said import say
-from tests.kit.told import Told, told_in
+from tests.kit.said import said_in
 from tsctl.daemon.core.errors import BadRequest, DaemonError, ModelNotFound, QueueFull
 from tsctl.daemon.core.job import Reply
 from tsctl.daemon.http.limits import MOST_JSON, MOST_QUERY_FIELDS, MOST_SEGMENTS, MOST_TARGET
@@ -35,9 +33,9 @@ def sent(response: Response) -> Answer:
     return answer
 
 
-@told_in([Path(__file__).with_name("paths.txt")])
-def test_path(told: Told) -> None:
-    told.compare(say(told.lines, lambda given: json.dumps(request(given).path, ensure_ascii=False)))
+@said_in("paths.txt")
+def test_path(given: str) -> str:
+    return json.dumps(request(given).path, ensure_ascii=False)
 
 
 @pytest.mark.parametrize(

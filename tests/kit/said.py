@@ -4,16 +4,35 @@
 < 33 requests/s come, …      what it says, each line of it
 """
 
+import functools
+import inspect
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.kit.told import Told, told_in
 
 
-def say(lines: list[str], says: Callable[[str], str]) -> list[str]:
-    """Give a function all of this again, and return the lines as they would have to be."""
-    made: list[str] = []
-    for line in lines:
-        if line.startswith(">"):
-            made += [line, *(f"< {each}".rstrip() for each in says(line[2:]).split("\n"))]
-    return made
+def said_in(name: str) -> Callable[[Callable[..., str]], Callable[..., None]]:
+    """Make a function a test of what it says of all that it is `given` in a file beside it; it may use fixtures."""
+
+    def test_of(says: Callable[..., str]) -> Callable[..., None]:
+        @functools.wraps(says)
+        def test(told: Told, **fixtures: Any) -> None:
+            made: list[str] = []
+            for line in told.lines:
+                if line.startswith(">"):
+                    made += [line, *(f"< {each}".rstrip() for each in says(line[2:], **fixtures).split("\n"))]
+            told.compare(made)
+
+        of_says = inspect.signature(says)
+        _, *fixtures = of_says.parameters.values()
+        ours = inspect.Parameter("told", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        vars(test)["__signature__"] = of_says.replace(parameters=[ours, *fixtures])
+        marked: Callable[..., None] = told_in([Path(says.__code__.co_filename).with_name(name)])(test)
+        return marked
+
+    return test_of
 
 
 def reason(call: Callable[[], object], *errors: type[Exception]) -> str:

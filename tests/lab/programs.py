@@ -176,7 +176,7 @@ MADE = {
     ),
     "transcripts": Program(
         "what workers, connections, the daemon and commands do, in text files that tests compare (tests/kit/told.py)",
-        ("WRITE_TRANSCRIPTS=1 pytest -q $(grep -rl --include='test_*.py' told_in tests) \"$@\"",),
+        ("WRITE_TRANSCRIPTS=1 pytest -q $(grep -rlE --include='test_*.py' 'told_in|said_in' tests) \"$@\"",),
     ),
     "digits": Program(
         "trains the network of `tsctl demo` anew: tsctl/showcase/served/weights.pt",

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from tests.kit.build import make_config
-from tests.kit.said import reason, say
-from tests.kit.told import Told, told_in
+from tests.kit.said import reason, said_in
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.model_settings.declarations import DATATYPES, Declarations, DeclaredTensor
 from tsctl.daemon.models.settings import Overrides, merge
@@ -32,13 +31,10 @@ def test_an_input_may_be_optional_and_a_scalar() -> None:
     assert kind.show(read) == [{"name": "scale", "datatype": "FP32", "shape": [], "optional": True}]
 
 
-@told_in([Path(__file__).with_name("bad_tensors.txt")])
-def test_what_declares_no_tensors_is_refused_with_the_reason(told: Told) -> None:
-    def said(given: str) -> str:
-        value = [{**INPUT, "name": str(each)} for each in range(1001)] if given == "1001" else json.loads(given)
-        return reason(lambda: Declarations().read(value), ValueError)
-
-    told.compare(say(told.lines, said))
+@said_in("bad_tensors.txt")
+def test_what_declares_no_tensors_is_refused_with_the_reason(given: str) -> str:
+    value = [{**INPUT, "name": str(each)} for each in range(1001)] if given == "1001" else json.loads(given)
+    return reason(lambda: Declarations().read(value), ValueError)
 
 
 def test_a_wrong_declaration_names_its_file(tmp_path: Path) -> None:

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.said import say
-from tests.kit.told import Told, told_in
+from tests.kit.said import said_in
 from tsctl.daemon.targets import folders_named, opened_by
 
 FILES = (
@@ -33,14 +32,11 @@ def source(folder: Path, line: str) -> Path:
     return handler
 
 
-@told_in([Path(__file__).with_name("opened.txt")])
-def test_what_a_handler_opens(told: Told, folder: Path) -> None:
-    def said(given: str) -> str:
-        found = opened_by([source(folder, given)], folder)
-        assert not found.outside and all(path == folder / name for name, path in found.files.items())
-        return " ".join(sorted(found.files))
-
-    told.compare(say(told.lines, said))
+@said_in("opened.txt")
+def test_what_a_handler_opens(given: str, folder: Path) -> str:
+    found = opened_by([source(folder, given)], folder)
+    assert not found.outside and all(path == folder / name for name, path in found.files.items())
+    return " ".join(sorted(found.files))
 
 
 @pytest.mark.parametrize("line", ['open("../shared.txt")', 'open(here / ".." / "shared.txt")'])

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.archives import write_files
-from tests.kit.said import say
-from tests.kit.told import Told, told_in
+from tests.kit.said import said_in
 from tsctl.daemon.marfile import MANIFEST, NAME
 from tsctl.daemon.targets import ServeTarget, TargetError, model_name_of, read_target
 from tsctl.daemon.targets.source import is_handler
@@ -221,14 +220,11 @@ def test_reading_a_module_imports_nothing(tmp_path: Path) -> None:
     assert read_target("app.net:Net", tmp_path).handler == "app.net:Net"
 
 
-@told_in([Path(__file__).with_name("refusals.txt")])
-def test_a_refusal_names_the_target_and_the_remedy(told: Told, tmp_path: Path) -> None:
-    def said(given: str) -> str:
-        asked = json.loads(given)
-        error = refused(asked["target"], write_files(tmp_path, {k: v.encode() for k, v in asked["files"].items()}))
-        return f"{error.message}\nhint: {error.hint}".replace(str(tmp_path), "FOLDER")
-
-    told.compare(say(told.lines, said))
+@said_in("refusals.txt")
+def test_a_refusal_names_the_target_and_the_remedy(given: str, tmp_path: Path) -> str:
+    asked = json.loads(given)
+    error = refused(asked["target"], write_files(tmp_path, {k: v.encode() for k, v in asked["files"].items()}))
+    return f"{error.message}\nhint: {error.hint}".replace(str(tmp_path), "FOLDER")
 
 
 def test_torchscript_under_the_name_of_weights_is_told(tmp_path: Path) -> None:

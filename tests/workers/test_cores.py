@@ -1,33 +1,21 @@
 """How many cores there are, and how they are shared."""
 
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.kit.said import said_in
 from tsctl.daemon.core.machine import cgroups as room
 from tsctl.daemon.core.machine.cgroups import control_groups, quota_of
 from tsctl.daemon.workers.cores import chosen_threads, crowding, oversubscription, threads_for, usable_cores
 
 
-@pytest.mark.parametrize(
-    ("text", "cores"),
-    [
-        ("200000 100000\n", 2.0),
-        ("50000 100000\n", 0.5),
-        ("150000 100000", 1.5),
-        ("max 100000\n", None),
-        ("max", None),
-        ("", None),
-        ("100000", None),
-        ("100000 0", None),
-        ("many 100000", None),
-        pytest.param("-1 100000", None, id="no limit, in version 1"),
-    ],
-)
-def test_a_quota_is_a_number_of_cores(text: str, cores: float | None) -> None:
-    assert quota_of(text) == cores
+@said_in("quotas.txt")
+def test_a_quota_is_a_number_of_cores(given: str) -> str:
+    return f"{quota_of(json.loads(given))}"
 
 
 @pytest.mark.parametrize(
@@ -123,24 +111,9 @@ def test_the_operator_may_choose_the_threads(text: str, threads: int | None) -> 
     assert chosen_threads({}) is None
 
 
-@pytest.mark.parametrize(
-    ("cores", "workers", "chosen", "says"),
-    [
-        pytest.param(4, 4, None, None, id="a core each"),
-        pytest.param(4, 3, None, None, id="more than one each"),
-        pytest.param(4, 0, None, None, id="no workers"),
-        pytest.param(4, 4, 1, None, id="chosen, and few enough"),
-        pytest.param(
-            2, 4, None, "4 workers share 2 cores and slow each other down; at most 2 would be faster", id="many"
-        ),
-        pytest.param(1, 2, 1, "2 workers share 1 core and slow each other down; at most 1 would be faster", id="one"),
-        pytest.param(
-            2, 1, 8, "1 × 8 threads share 2 cores and slow each other down; OMP_NUM_THREADS is 8: unset it", id="chosen"
-        ),
-    ],
-)
-def test_oversubscription(cores: int, workers: int, chosen: int | None, says: str | None) -> None:
-    assert oversubscription(cores, workers, chosen) == says
+@said_in("too_many.txt")
+def test_oversubscription(given: str) -> str:
+    return oversubscription(**json.loads(given)) or "no"
 
 
 def test_this_machine_has_at_least_one_core() -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.said import reason, say
-from tests.kit.told import Told, told_in
+from tests.kit.said import reason, said_in
 from tsctl.daemon.core.errors import StartError
 from tsctl.daemon.extensions.keys.known_clients import LOOK_EVERY, KnownClient, KnownClients, digest_of, read_clients
 
@@ -58,14 +57,11 @@ def test_two_keys_of_a_client_share_its_rate(file: Path) -> None:
     assert clients[digest_of("old")] is clients[digest_of("new")]
 
 
-@told_in([Path(__file__).with_name("bad_files.txt")])
-def test_an_invalid_file_is_refused_with_the_place(told: Told, file: Path) -> None:
-    def said(given: str) -> str:
-        file.write_text(json.loads(given).replace("BRACKETS", "[" * 20_000))
-        told = reason(lambda: read_clients(file), StartError).replace(str(file), "FILE")
-        return told.partition(" while")[0]  # how deep Python was, and where, differs from version to version
-
-    told.compare(say(told.lines, said))
+@said_in("bad_files.txt")
+def test_an_invalid_file_is_refused_with_the_place(given: str, file: Path) -> str:
+    file.write_text(json.loads(given).replace("BRACKETS", "[" * 20_000))
+    told = reason(lambda: read_clients(file), StartError).replace(str(file), "FILE")
+    return told.partition(" while")[0]  # how deep Python was, and where, differs from version to version
 
 
 def test_a_file_that_others_can_write_to_is_refused(file: Path) -> None:

@@ -2,12 +2,10 @@
 
 import json
 import math
-from pathlib import Path
 
 import pytest
 
-from tests.kit.said import say
-from tests.kit.told import Told, told_in
+from tests.kit.said import said_in
 from tsctl.daemon.extensions.optimizing.due import (
     COMPILING,
     COST,
@@ -25,14 +23,10 @@ ASKED = Moment(
 UNASKED = ASKED._replace(asked=False, answered=100_000, busy=LEAST_BUSY)
 
 
-def waits(given: str) -> str:
+@said_in("waits.txt")
+def test_what_a_trial_waits_for(given: str) -> str:
     changes = json.loads(given)
     return waits_for((ASKED if changes.get("asked", True) else UNASKED)._replace(**changes))
-
-
-@told_in([Path(__file__).with_name("waits.txt")])
-def test_what_a_trial_waits_for(told: Told) -> None:
-    told.compare(say(told.lines, waits))
 
 
 def test_it_is_worth_it_once_a_likely_gain_would_have_saved_what_it_costs() -> None:

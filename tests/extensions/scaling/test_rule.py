@@ -2,13 +2,11 @@
 
 import json
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.kit.said import say
-from tests.kit.told import Told, told_in
+from tests.kit.said import said_in
 from tsctl.daemon.extensions.scaling.facts import BatchModel, DeviceMemory, ScalingChange, ScalingFacts
 from tsctl.daemon.extensions.scaling.rule import (
     LONGEST_QUIET,
@@ -35,7 +33,8 @@ def facts(**changes: Any) -> ScalingFacts:
     return ScalingFacts(**values | changes)
 
 
-def decided(given: str) -> str:
+@said_in("rule.txt")
+def test_how_many_workers_there_should_be(given: str) -> str:
     changes = json.loads(given)
     if "batches" in changes:
         changes["batches"] = BatchModel(**changes["batches"])
@@ -43,18 +42,13 @@ def decided(given: str) -> str:
     return f"{decision.workers}: {decision.reason}"
 
 
-@told_in([Path(__file__).with_name("rule.txt")])
-def test_how_many_workers_there_should_be(told: Told) -> None:
-    told.compare(say(told.lines, decided))
-
-
 GIB = 1024**3
 HOST = DeviceMemory(where="this machine", takes=GIB, left=100 * GIB)
 
 
-@told_in([Path(__file__).with_name("obstacles.txt")])
-def test_a_worker_needs_memory_on_each_of_its_devices(told: Told) -> None:
-    told.compare(say(told.lines, lambda given: memory_obstacle([DeviceMemory(**each) for each in json.loads(given)])))
+@said_in("obstacles.txt")
+def test_a_worker_needs_memory_on_each_of_its_devices(given: str) -> str:
+    return memory_obstacle([DeviceMemory(**each) for each in json.loads(given)])
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,8 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
-from tests.kit.said import say
-from tests.kit.told import Told, told_in
+from tests.kit.said import said_in
 from tsctl.daemon.extensions.verdict.verdict import VerdictFacts, verdict
 
 CORES = "3 workers share 2 cores and slow each other down; at most 2 would be faster"
@@ -16,12 +14,8 @@ def room_for(most: int) -> Callable[[int], str | None]:
     return lambda workers: CORES if workers > most else None
 
 
-def said(given: str) -> str:
+@said_in("verdicts.txt")
+def test_the_verdict(given: str) -> str:
     changes = json.loads(given)
     room = changes.pop("room", 1000)
     return verdict(BUSY._replace(**changes, shortage=lambda workers: CORES if workers > room else None))
-
-
-@told_in([Path(__file__).with_name("verdicts.txt")])
-def test_the_verdict(told: Told) -> None:
-    told.compare(say(told.lines, said))

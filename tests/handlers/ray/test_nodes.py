@@ -1,10 +1,8 @@
 """Why a worker has no node, and which nodes it avoids."""
 
 import json
-from pathlib import Path
 
-from tests.kit.said import say
-from tests.kit.told import Told, told_in
+from tests.kit.said import said_in
 from tsctl.handlers.ray.messages import ActorOptions
 from tsctl.handlers.ray.nodes import NODE_ID, RayNode, selector, why_pending
 
@@ -16,15 +14,11 @@ def node(name: str, alive: bool = True, **resources: float) -> RayNode:
 SMALL, LARGE, DEAD = node("small", CPU=2), node("large", CPU=4, GPU=1), node("dead", alive=False, CPU=64, GPU=8)
 
 
-def said(given: str) -> str:
+@said_in("why_pending.txt")
+def test_a_worker_without_a_node_says_why(given: str) -> str:
     asked = json.loads(given)
     nodes = [node(name, *alive, **resources) for name, resources, *alive in asked["nodes"]]
     return why_pending(ActorOptions(**asked["options"]), nodes, asked["free"], asked["avoided"]) or ""
-
-
-@told_in([Path(__file__).with_name("why_pending.txt")])
-def test_a_worker_without_a_node_says_why(told: Told) -> None:
-    told.compare(say(told.lines, said))
 
 
 def test_nodes_that_do_not_answer_are_excluded_by_a_label_of_each_node() -> None:

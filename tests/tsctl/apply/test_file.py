@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.said import say
-from tests.kit.told import Told, told_in
+from tests.kit.said import said_in
 from tsctl.apply.export import export
 from tsctl.apply.file import parse, read_file
 from tsctl.apply.state import ModelSpec, VersionSpec
@@ -94,60 +93,24 @@ def test_parts_in_common_are_written_once(folder: Path) -> None:
 TWO = "models: {{a: {{versions: {{2.0: {{source: m.mar}}, 3.0: {{source: m.tar.gz}}}}, {}}}}}"
 
 
-@pytest.mark.parametrize(
-    ("text", "route", "default"),
-    [
-        ("route: {2.0: 10, 3.0: 90}", {"weights": {"2.0": 10.0, "3.0": 90.0}}, "3.0"),
-        ("route: {2.0: 1, 3.0: 0}", {"weights": {"2.0": 1.0}}, "2.0"),
-        (
-            "route: {weights: {2.0: 1}, sticky: header, shadow: 3.0, sample: 5%}",
-            {
-                "weights": {"2.0": 1.0},
-                "sticky": "header:x-session-id",
-                "shadow": "3.0",
-                "sample": 0.05,
-                "allow_effects": False,
-            },
-            "2.0",
-        ),
-    ],
-)
-def test_a_route_shares_requests_and_its_largest_weight_is_the_default(
-    text: str, route: dict[str, object], default: str, folder: Path
-) -> None:
-    model = read(TWO.format(text), folder)["a"]
-
-    assert (model.route, model.default) == (route, default)
+@said_in("routes.txt")
+def test_a_route_shares_requests_and_its_largest_weight_is_the_default(given: str, folder: Path) -> str:
+    model = read(TWO.format(given), folder)["a"]
+    return f"{json.dumps(model.route)}, default {model.default}"
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("route: {2.0: 1, 4.0: 1}", "`models.a.route.4.0`: the key is unknown"),
-        ("route: {2.0: 0}", "no version has a weight"),
-        ("route: {2.0: x}", "this is `x`; expected a number from 0 to 1e+06"),
-        ("route: {weights: {2.0: 1}, shadow: 2.0}", "`2.0` is no version of the model without a weight"),
-        ("route: {weights: {2.0: 1}, sample: 5%}", "there is no shadow"),
-        ("route: {weights: {2.0: 1}, shadow: 3.0, sample: 500%}", "expected a share such as 5% or 0.05"),
-        ("route: {weights: {2.0: 1}, sticky: cookie}", "expected ip, header, or header:NAME"),
-        ("route: {2.0: 1, 3.0: 2}, default: 2.0", "the default of a route is the largest weight's, 3.0"),
-    ],
-)
-def test_a_route_that_cannot_be_is_refused(text: str, message: str, folder: Path) -> None:
-    with pytest.raises(CliError, match=r"^f\.yaml:1: ") as caught:
-        read(TWO.format(text), folder)
-
-    assert message in caught.value.message
+@said_in("bad_routes.txt")
+def test_a_route_that_cannot_be_is_refused(given: str, folder: Path) -> str:
+    with pytest.raises(CliError) as caught:
+        read(TWO.format(given), folder)
+    return caught.value.message
 
 
-@told_in([Path(__file__).with_name("errors.txt")])
-def test_an_error_names_line_key_and_remedy(told: Told, folder: Path) -> None:
-    def said(given: str) -> str:
-        with pytest.raises(CliError) as caught:
-            read(json.loads(given), folder)
-        return f"{caught.value.message}\nhint: {caught.value.hint}".replace(str(folder), "FOLDER")
-
-    told.compare(say(told.lines, said))
+@said_in("errors.txt")
+def test_an_error_names_line_key_and_remedy(given: str, folder: Path) -> str:
+    with pytest.raises(CliError) as caught:
+        read(json.loads(given), folder)
+    return f"{caught.value.message}\nhint: {caught.value.hint}".replace(str(folder), "FOLDER")
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

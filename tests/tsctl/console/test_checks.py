@@ -1,27 +1,21 @@
 """Host, origin, site and secret: who may use the page."""
 
 import json
-from pathlib import Path
 
 import pytest
 
-from tests.kit.said import say
-from tests.kit.told import Told, told_in
+from tests.kit.said import said_in
 from tsctl.console.checks import BrowserSession, body_length, refusal
 
 OWN = {"host": "127.0.0.1:8765", "origin": "http://127.0.0.1:8765", "sec-fetch-site": "same-origin"}
 
 
-def refused(given: str) -> str:
+@said_in("checks.txt")
+def test_refusal(given: str) -> str:
     headers = OWN | json.loads(given)
     method, opening = headers.pop("method"), headers.pop("opening", False)
     sent = {name: value for name, value in headers.items() if value is not None}
     return refusal(method, sent, "127.0.0.1:8765", opening=opening)
-
-
-@told_in([Path(__file__).with_name("checks.txt")])
-def test_refusal(told: Told) -> None:
-    told.compare(say(told.lines, refused))
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,11 @@
 """Which settings `tsctl tune` tries: few, and each different from that of now."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.kit.said import say
-from tests.kit.told import Told, told_in
+from tests.kit.said import said_in
 from tsctl.tuning.choice import TriedSetting, commands, present_setting, setting_text, settings_to_try
 
 NOW = TriedSetting(1, 100.0, "auto", 1)
@@ -19,15 +17,11 @@ def tried(now: TriedSetting = NOW, cores: int = 2, **options: Any) -> list[tuple
     return [(each.batch_size, each.batching, each.workers) for each in found]
 
 
-def told_of(given: str) -> str:
+@said_in("choices.txt")
+def test_settings_to_try(given: str) -> str:
     options = json.loads(given)
     found = tried(TriedSetting(*options.pop("now")), **options)
     return ", ".join(f"{size} {policy} × {workers}" for size, policy, workers in found)
-
-
-@told_in([Path(__file__).with_name("choices.txt")])
-def test_settings_to_try(told: Told) -> None:
-    told.compare(say(told.lines, told_of))
 
 
 @pytest.mark.parametrize(

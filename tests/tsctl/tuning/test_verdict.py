@@ -1,12 +1,10 @@
 """Which setting `tsctl tune` recommends: the rate decides, unless a limit is missed, and noise is no gain."""
 
 import json
-from pathlib import Path
 
 import pytest
 
-from tests.kit.said import say
-from tests.kit.told import Told, told_in
+from tests.kit.said import said_in
 from tsctl.tuning.choice import TriedSetting
 from tsctl.tuning.verdict import MeasuredSetting, Turn, judge, p99_gain, rate_gain
 
@@ -20,16 +18,12 @@ def measured(
     return MeasuredSetting(TriedSetting(size, 100.0, "auto", workers), 1, turns, failure)
 
 
-def said(given: str) -> str:
+@said_in("verdicts.txt")
+def test_judge(given: str) -> str:
     limits = json.loads(given)
     found = [measured(each.pop("size"), *each.pop("rates", ()), **each) for each in limits.pop("settings")]
     verdict = judge(found, **limits)
     return f"{verdict.best}: {verdict.sentence}"
-
-
-@told_in([Path(__file__).with_name("verdicts.txt")])
-def test_judge(told: Told) -> None:
-    told.compare(say(told.lines, said))
 
 
 def test_gains_are_those_of_the_rounds() -> None:

@@ -1,13 +1,11 @@
 """The words for a version that comes and goes."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.kit.said import say
-from tests.kit.told import Told, told_in
+from tests.kit.said import said_in
 from tsctl.extensions.residency.text import comes_and_goes, load_facts, memory_facts, residence_facts, short_state
 
 NOW = 10_000.0
@@ -23,9 +21,9 @@ def residence(**changes: Any) -> dict[str, Any]:
     } | changes  # fmt: skip
 
 
-@told_in([Path(__file__).with_name("states.txt")])
-def test_the_state_its_reason_and_its_end(told: Told) -> None:
-    told.compare(say(told.lines, lambda given: "\n".join(residence_facts(residence(**json.loads(given)), NOW))))
+@said_in("states.txt")
+def test_the_state_its_reason_and_its_end(given: str) -> str:
+    return "\n".join(residence_facts(residence(**json.loads(given)), NOW))
 
 
 def test_an_older_daemon_tells_less() -> None:
