@@ -3,8 +3,7 @@
 import os
 from pathlib import Path
 
-import pytest
-
+from tests.kit.said import said_in
 from tsctl.daemon.setting_values import size_text
 from tsctl.daemon.workers.processes.memory_limit import excess, memory_of, memory_of_group
 
@@ -48,19 +47,9 @@ def test_this_process_has_some() -> None:
     del held
 
 
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [
-        (4 * 2**30, "4 GiB"),
-        (1536 * 2**20, "1.5 GiB"),
-        (700 * 2**20, "700 MiB"),
-        (1010 * 2**20, "1010 MiB"),
-        (2000 * 2**30, "2000 GiB"),
-        (100, "100 bytes"),
-    ],
-)
-def test_a_size_is_written_as_people_do(size: int, text: str) -> None:
-    assert size_text(size) == text
+@said_in("sizes.txt")
+def test_a_size_is_written_as_people_do(given: str) -> str:
+    return size_text(int(given))
 
 
 def test_a_worker_at_its_limit_stays_and_one_above_it_does_not() -> None:
