@@ -67,23 +67,11 @@ def test_every_value_counts(
     assert merge(Overrides(), document, config, block) == ModelSettings(**values, **of_extensions(config))
 
 
-@pytest.mark.parametrize(
-    ("wish", "document", "field", "value"),
-    [
-        ({"batch_size": 4}, {"batchSize": 8}, "batch_size", 4),
-        ({"max_delay": 0.0}, {"maxBatchDelay": 25}, "max_delay", 0.0),
-        ({"policy": "fixed"}, {"batching": "greedy"}, "policy", "fixed"),
-        ({"response_timeout": 5.0}, {"responseTimeout": 60}, "response_timeout", 5.0),
-        ({"startup_timeout": 5.0}, {"startupTimeout": 60}, "startup_timeout", 5.0),
-        ({"queue_timeout": 0.0}, {"queueTimeout": 2}, "queue_timeout", 0.0),
-        ({"workers": 1}, {"minWorkers": 3}, "workers", 1),
-        ({"workers": 0}, {"minWorkers": 3}, "workers", 0),
-    ],
-)
-def test_the_registration_wins_over_the_archive(
-    wish: dict[str, Any], document: dict[str, Any], field: str, value: object, config: Config
-) -> None:
-    assert getattr(merge(Overrides(**wish), document, config, BLOCK), field) == value
+@said_in("wins.txt")
+def test_the_registration_wins_over_the_archive(given: str, config: Config) -> str:
+    wish, document = json.loads(given)
+    settings = merge(Overrides(**wish), document, config, BLOCK)
+    return ", ".join(f"{name}: {getattr(settings, name)!r}" for name in wish)
 
 
 @pytest.mark.parametrize(
@@ -149,25 +137,12 @@ def test_a_wrong_wish_is_named(given: str, config: Config) -> str:
     return reason(lambda: merge(Overrides(**json.loads(given)), {}, config), BadRequest)
 
 
-@pytest.mark.parametrize(
-    ("overrides", "document", "default", "workers", "origin"),
-    [
-        pytest.param(
-            Overrides(fallback_workers=1), {}, "3", 3, "the daemon's flag", id="the operator's over the caller's"
-        ),
-        pytest.param(Overrides(fallback_workers=1), {}, "0", 1, "default", id="none says nothing"),
-        pytest.param(
-            Overrides(), {"minWorkers": 2}, "3", 2, "model-config.yaml", id="the archive's over the operator's"
-        ),
-        pytest.param(Overrides(workers=0), {}, "3", 0, "register", id="the registration's over all"),
-    ],
-)
-def test_the_usual_number_of_workers(
-    overrides: Overrides, document: dict[str, Any], default: str, workers: int, origin: str, tmp_path: Path
-) -> None:
-    settings = merge(overrides, document, make_config(tmp_path, default_workers=default))
-
-    assert (settings.workers, settings.origins["workers"]) == (workers, origin)
+@said_in("usual.txt")
+def test_the_usual_number_of_workers(given: str, tmp_path: Path) -> str:
+    asked = json.loads(given)
+    document, default = asked.pop("archive"), asked.pop("flag")
+    settings = merge(Overrides(**asked), document, make_config(tmp_path, default_workers=default))
+    return f"{settings.workers}: {settings.origins['workers']}"
 
 
 @pytest.mark.parametrize("border", ["flag", "environment", "file"])

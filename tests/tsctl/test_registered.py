@@ -20,10 +20,6 @@ STATUS: dict[str, Any] = {
 FIRST = "Batch size 8, delay at most 2.5 ms, batching auto"
 
 
-def change(name: str, before: Any, after: Any) -> dict[str, Any]:
-    return {"setting": name, "before": before, "after": after}
-
-
 ALONE = "The function takes one request: those of a batch run in turn; hints of `list[…]` take them together"
 
 

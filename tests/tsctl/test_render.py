@@ -14,7 +14,6 @@ from tests.kit.said import said_in
 from tsctl import render
 
 words = st.text("a b[b]日é🙂", max_size=6)
-KIB, MIB, GIB = 1024.0, 1024.0**2, 1024.0**3
 
 
 @pytest.fixture

@@ -50,7 +50,6 @@ def test_the_fields_of_a_urlencoded_form(given: str) -> str:
 
 
 K = part('form-data; name="k"', b"v")
-IS_K = [Param("k", "", b"v")]
 
 
 @said_in("parts.txt")

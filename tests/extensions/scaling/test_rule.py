@@ -42,10 +42,6 @@ def test_how_many_workers_there_should_be(given: str) -> str:
     return f"{decision.workers}: {decision.reason}"
 
 
-GIB = 1024**3
-HOST = DeviceMemory(where="this machine", takes=GIB, left=100 * GIB)
-
-
 @said_in("obstacles.txt")
 def test_a_worker_needs_memory_on_each_of_its_devices(given: str) -> str:
     return memory_obstacle([DeviceMemory(**each) for each in json.loads(given)])

@@ -19,7 +19,6 @@ from tsctl.daemon.extensions.tracing import TracingExtension, endpoint
 from tsctl.daemon.extensions.tracing.tracer import ModelTracer
 
 BASE = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://all:4318/"}
-EXACT = {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://traces/there"}
 
 
 def configured(directory: Path, environment: dict[str, str], **flags: str) -> Config:

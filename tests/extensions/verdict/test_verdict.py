@@ -1,17 +1,12 @@
 """The sentence on a version: each kind, its command, and silence where nothing is known."""
 
 import json
-from collections.abc import Callable
 
 from tests.kit.said import said_in
 from tsctl.daemon.extensions.verdict.verdict import VerdictFacts, verdict
 
 CORES = "3 workers share 2 cores and slow each other down; at most 2 would be faster"
 BUSY = VerdictFacts("slow", requests=280, rate=4.7, capacity=3.3)
-
-
-def room_for(most: int) -> Callable[[int], str | None]:
-    return lambda workers: CORES if workers > most else None
 
 
 @said_in("verdicts.txt")

@@ -11,9 +11,6 @@ def node(name: str, alive: bool = True, **resources: float) -> RayNode:
     return RayNode(name, name, alive, resources)
 
 
-SMALL, LARGE, DEAD = node("small", CPU=2), node("large", CPU=4, GPU=1), node("dead", alive=False, CPU=64, GPU=8)
-
-
 @said_in("why_pending.txt")
 def test_a_worker_without_a_node_says_why(given: str) -> str:
     asked = json.loads(given)

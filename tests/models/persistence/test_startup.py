@@ -3,7 +3,6 @@
 import asyncio
 import json
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from tests.kit.daemon import StubDaemon, until
 from tests.kit.said import said_in
 from tsctl.daemon.core.errors import NoReadyWorker
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
-from tsctl.daemon.models.persistence.startup import Listing, Startup, StartupPlan, parse_listings, plan
+from tsctl.daemon.models.persistence.startup import Listing, Startup, parse_listings, plan
 from tsctl.daemon.models.registrar import Registration
 
 
@@ -38,15 +37,6 @@ def make_entry(url: str, version: str = "1.0", *, listed: bool = False, name: st
 
 
 BY_HAND, BY_LIST = make_entry("hand.mar", "1"), make_entry("list.mar", "2", listed=True)
-
-
-def decision(
-    restore: Sequence[SnapshotEntry],
-    load: Sequence[Listing] = (),
-    renew: Sequence[SnapshotEntry] = (),
-    forget: Sequence[SnapshotEntry] = (),
-) -> StartupPlan:
-    return StartupPlan([*restore], [*load], [*renew], [*forget])
 
 
 @said_in("plans.txt")

@@ -8,8 +8,6 @@ from tests.kit.said import said_in
 from tsctl.daemon.workers.processes.import_scan import Needs, fingerprint, is_ours, needs_of
 from tsctl.handlers import wire
 
-NOTHING, TORCH, VISION = Needs(False, False), Needs(True, False), Needs(True, True)
-
 
 @said_in("needs.txt")
 def test_needs(given: str, tmp_path: Path) -> str:
@@ -28,7 +26,7 @@ def test_a_file_of_the_archive_comes_before_a_built_in_handler(tmp_path: Path) -
 
 
 def test_a_directory_that_has_gone_mentions_nothing(tmp_path: Path) -> None:
-    assert needs_of("mine.py", tmp_path / "gone") == NOTHING
+    assert needs_of("mine.py", tmp_path / "gone") == Needs(False, False)
 
 
 def test_a_fingerprint_is_of_the_files_and_of_what_is_to_be_loaded(tmp_path: Path) -> None:
