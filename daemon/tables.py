@@ -4,6 +4,8 @@ Everything that shows, checks or documents rows reads them here. Standard librar
 module.
 """
 
+from collections.abc import Mapping
+
 from tsctl.daemon.declarations import ClientProtocol
 from tsctl.daemon.model_settings.row import ModelSetting
 from tsctl.daemon.model_settings.table import CORE_MODEL_SETTINGS
@@ -39,3 +41,24 @@ BATCH_REASONS: dict[str, str] = CORE_REASONS | {
     name: meaning for extension in EXTENSIONS for name, meaning in extension.batch_reasons
 }
 PROTOCOLS: tuple[ClientProtocol, ...] = tuple(each.protocol for each in EXTENSIONS if each.protocol is not None)
+
+
+LARGEST_ALONE = 8  # requests of a batch: larger sizes share the bars of a histogram, so that it fits on the screen
+
+
+def size_bars(sizes: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Return histogram bars of batch sizes: one for each up to 8, then 9-16, 17-32 and so on, as far as there are any.
+
+    A size that is alone in its range has its own name.
+    """
+    ranges: dict[tuple[int, int], dict[int, int]] = {}
+    for size, count in sorted((int(size), count) for size, count in sizes.items()):
+        low = high = size
+        if size > LARGEST_ALONE:
+            high = 1 << (size - 1).bit_length()
+            low = high // 2 + 1
+        ranges.setdefault((low, high), {})[size] = count
+    return [
+        (f"{low}-{high}" if len(found) > 1 else str(*found), sum(found.values()))
+        for (low, high), found in ranges.items()
+    ]

@@ -237,10 +237,8 @@ def serve(
     while (message := connection.receive()) is not None:
         if isinstance(message, wire.Predict):
             batches.run(message)
-        elif isinstance(message, wire.Threads):
-            batches.set_threads(message.count)
-        elif isinstance(message, wire.BatchSize):
-            batches.set_batch_size(message.most)
+        else:
+            batches.obey(message)
     batches.close()
     runtime.close()
     return 0

@@ -50,7 +50,6 @@ MAY_READ_IT = {
     "tsctl/commands/describe.py": "since when a version is in memory or not, for people",
     "tsctl/commands/rollback.py": "how long ago a change was, for people",
     "tsctl/commands/status.py": "how long the daemon is there, for people",
-    "tsctl/serving/screen.py": "the stamp of a line",
     "tsctl/serving/session.py": "the stamp of a line",
 }
 

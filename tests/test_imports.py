@@ -28,13 +28,16 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.setting_values", "daemon.settings", "daemon.tables", "daemon.workers.engine", "daemon.workers.state",
         "handlers.names", "handlers.tensor_heads", "handlers.texts.near", "handlers.wire",
     ),
-    "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine", "handlers.wire"),
+    "daemon.batching": (
+        "daemon.batching", "daemon.metrics.histogram", "daemon.metrics.version", "daemon.workers.engine",
+        "daemon.workers.pool", "handlers.wire",
+    ),
     "daemon.config": (
         "daemon.config", "daemon.extension", "daemon.paths", "daemon.declarations", "daemon.server.extensions",
         "daemon.setting_values", "daemon.tables",
     ),
     "daemon.core": ("daemon.core",),
-    "daemon.events": ("daemon.events", "daemon.server.extensions"),
+    "daemon.events": ("daemon.events", "daemon.declarations", "daemon.server.extensions"),
     "daemon.extension": ("daemon.declarations",),
     "daemon.extensions": (
         "daemon", "handlers.envelopes", "handlers.names", "handlers.optimize.compiler",

@@ -94,12 +94,7 @@ class DaemonClient:
             NoDaemon: no daemon listens on the socket.
             CliError: the daemon rejected the request, or the connection failed.
         """
-        with self.exchange(method, target + _query(parameters), None, {"Accept": NDJSON}) as response:
-            if response.getheader("Content-Type") != NDJSON:
-                checked(response.status, self._document(response.read()))
-                return
-            while line := response.readline():
-                yield self._document(line)
+        return self._documents(method, target + _query(parameters), NDJSON)
 
     def server_sent(self, target: str, **parameters: Any) -> Iterator[dict[str, Any]]:
         """Send a GET for a stream of server-sent events, and yield the documents as they come, until the stream ends.
@@ -108,13 +103,17 @@ class DaemonClient:
             NoDaemon: no daemon listens on the socket.
             CliError: the daemon rejected the request, or the connection failed.
         """
-        with self.exchange("GET", target + _query(parameters), None, {"Accept": SSE}) as response:
-            if response.getheader("Content-Type") != SSE:
+        return self._documents("GET", target + _query(parameters), SSE, b"data:")
+
+    def _documents(self, method: str, target: str, kind: str, begins: bytes = b"") -> Iterator[dict[str, Any]]:
+        """Yield the documents of a stream's lines that begin so; an answer of another kind is an error, or none."""
+        with self.exchange(method, target, None, {"Accept": kind}) as response:
+            if response.getheader("Content-Type") != kind:
                 checked(response.status, self._document(response.read()))
                 return
             while line := response.readline():
-                if line.startswith(b"data:"):
-                    yield self._document(line.removeprefix(b"data:"))
+                if line.startswith(begins):
+                    yield self._document(line.removeprefix(begins))
 
     @contextmanager
     def exchange(

@@ -19,8 +19,8 @@ Document = Mapping[str, Any]
 _PACKAGE = "tsctl.extensions"
 
 
-class StyledText(NamedTuple):
-    """A line in one style, a name of rich; no meaning is in the style alone."""
+class Styled(NamedTuple):
+    """A line, or a part of one, in one style, a name of rich; no meaning is in the style alone."""
 
     text: str
     style: str = ""
@@ -107,7 +107,7 @@ class CommandLine:
         del document
         return ()
 
-    def state(self, document: Document, now: float) -> Sequence[StyledText]:
+    def state(self, document: Document, now: float) -> Sequence[Styled]:
         """Return lines on a version's own screen of `tsctl top`, below its workers; `now` since the epoch."""
         del document, now
         return ()
@@ -131,7 +131,7 @@ class CommandLine:
         del ask
         return {}
 
-    def evidence(self, document: Document) -> Sequence[StyledText]:
+    def evidence(self, document: Document) -> Sequence[Styled]:
         """Return lines on the same screen, below the shares of the model's versions."""
         del document
         return ()

@@ -12,7 +12,7 @@ from tsctl.daemon.extension import Extension
 from tsctl.daemon.model_settings import ModelSetting, ValueKind
 from tsctl.daemon.model_settings.kinds import Boolean, Choice
 from tsctl.daemon.server.extensions import EXTENSIONS
-from tsctl.daemon.setting_values import MIB, Setting, parse_boolean, parse_models
+from tsctl.daemon.setting_values import MIB, parse_boolean, parse_models
 from tsctl.daemon.tables import MODEL_SETTINGS, SETTINGS
 from tsctl.errors import CliError
 from tsctl.terminal.verb import GroupedOption
@@ -146,35 +146,25 @@ def address_of(host: str | None, port: int | None) -> str | None:
     return f"{f'[{name}]' if ':' in name else name}:{8080 if port is None else port}"
 
 
-class SettingType(click.ParamType[str]):
-    """Validates a setting's text and passes the text on unchanged: the daemon parses it again."""
+class ValueType(click.ParamType[str]):
+    """Checks a value and passes its text on: the daemon reads it again."""
 
-    def __init__(self, setting: Setting) -> None:
-        self._setting = setting
-        self.name = setting.metavar.lower()
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        try:
-            parsed = self._setting.parse(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-        # The daemon has another working directory.
-        return str(parsed) if isinstance(parsed, Path) else str(value)
-
-
-class KindType(click.ParamType[str]):
-    """Checks a value of a model's setting and passes its text on: the daemon reads it again."""
-
-    def __init__(self, kind: ValueKind) -> None:
-        self._kind = kind
-        self.name = kind.metavar.lower()
+    def __init__(self, metavar: str, parse: Callable[[str], Any], *, told: str = "{error}") -> None:
+        self._parse = parse
+        self._told = told
+        self.name = metavar.lower()
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:
-            self._kind.parse(str(value))
+            parsed = self._parse(str(value))
         except ValueError as error:
-            self.fail(f"`{value}`; expected {error}", param, ctx)
-        return str(value)
+            self.fail(self._told.format(value=value, error=error), param, ctx)
+        return str(parsed) if isinstance(parsed, Path) else str(value)  # the daemon has another working directory
+
+
+def kind_type(kind: ValueKind) -> ValueType:
+    """Return the type of a model's setting."""
+    return ValueType(kind.metavar, kind.parse, told="`{value}`; expected {error}")
 
 
 def register_options(function: F) -> F:
@@ -196,7 +186,7 @@ def _model_options(function: F, describe: Callable[[ModelSetting], str], rows: S
         elif isinstance(row.kind, Choice):
             value = {"type": click.Choice(row.kind.words)}
         else:
-            value = {"type": KindType(row.kind), "metavar": row.kind.metavar}
+            value = {"type": kind_type(row.kind), "metavar": row.kind.metavar}
         option = click.option(flag, name, cls=GroupedOption, group=group_of(name, MODEL), help=describe(row), **value)
         function = option(function)
     return function
@@ -229,7 +219,7 @@ def setting_options(function: F) -> F:
         if setting.parse is parse_boolean:
             flag, value = f"{flag}/--no-{setting.name.replace('_', '-')}", {"default": None}
         else:
-            value = {"type": SettingType(setting), "metavar": setting.metavar}
+            value = {"type": ValueType(setting.metavar, setting.parse), "metavar": setting.metavar}
         if setting.parse is parse_models:
             value |= {"multiple": True, "callback": lambda _ctx, _param, values: several(values)}
         if setting.name == _ADDRESS:

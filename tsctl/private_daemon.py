@@ -25,7 +25,8 @@ GRACE = 5.0  # seconds that running requests have at the end
 STOP_MARGIN = 10.0  # seconds beyond, after which the daemon is killed
 PREFIX = "tsctl-own-"
 SOCKET = "control.sock"  # in the folder
-_OWNER = "owner"  # locked by the process whose daemon it is
+_OWNER = "owner"  # locked by the process whose daemon it is, and by one that removes the folder
+_KEPT = "kept"  # marks a folder that stays
 _SHORT = Path("/tmp")  # where the folder is if the usual place is too deep for a socket
 
 _ours: weakref.WeakSet["PrivateDaemon"] = weakref.WeakSet()
@@ -51,13 +52,9 @@ class PrivateDaemon:
     def __init__(
         self, arguments: Sequence[str], socket: Path | None = None, environment: Mapping[str, str] | None = None
     ) -> None:
-        self.folder = _make_folder(for_socket=socket is None)
+        self.folder, self._lock = _own_folder(for_socket=socket is None)
         self.socket = socket or self.folder / SOCKET
         self.state_dir = self.folder / "state"
-        unlocked = self.folder / f"{_OWNER}.new"  # not yet `owner`: without its lock the folder looks abandoned
-        self._lock = os.open(unlocked, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
-        unlocked.rename(self.folder / _OWNER)
         reading, self._pipe = os.pipe()
         ours = (
             f"--socket={self.socket}", f"--state-dir={self.state_dir}", f"--grace={GRACE:g}", f"--parent-fd={reading}"
@@ -88,7 +85,8 @@ class PrivateDaemon:
         self._finalizer()
 
     def _keep(self) -> None:
-        (self.folder / _OWNER).unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):  # it is stopped already
+            (self.folder / _KEPT).touch()
 
     def forget(self) -> None:
         """Leave the daemon to the process that started it: this one is a fork of that."""
@@ -107,15 +105,24 @@ def remove_leftovers(directory: Path) -> None:
     for folder in directory.glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             status = folder.lstat()
-            if status.st_uid == os.getuid() and folder.is_dir() and not folder.is_symlink() and _abandoned(folder):
-                shutil.rmtree(folder, ignore_errors=True)
+            if status.st_uid == os.getuid() and folder.is_dir() and not folder.is_symlink():
+                _remove_abandoned(folder)
 
 
-def _abandoned(folder: Path) -> bool:
-    """Return whether neither the process that made a folder nor its daemon lives: each holds a lock."""
-    if not (folder / _OWNER).exists():
-        return False  # it is being made, or is kept
-    return not (_locked(folder / _OWNER) or _locked(folder / "state" / "lock"))
+def _remove_abandoned(folder: Path) -> None:
+    """Remove a folder, unless the process that made it or its daemon lives: each holds a lock.
+
+    Raises:
+        BlockingIOError: the process lives.
+    """
+    with open(_open_owner(folder)) as owner:
+        fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not (folder / _KEPT).exists() and not _locked(folder / "state" / "lock"):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _open_owner(folder: Path) -> int:
+    return os.open(folder / _OWNER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def _locked(file: Path) -> bool:
@@ -127,6 +134,22 @@ def _locked(file: Path) -> bool:
     except BlockingIOError:
         return True
     return False
+
+
+def _own_folder(*, for_socket: bool) -> tuple[Path, int]:
+    """Make a folder; return it, and a descriptor that holds its lock."""
+    while True:
+        folder = _make_folder(for_socket=for_socket)
+        with contextlib.suppress(FileNotFoundError):  # not locked yet, it looked abandoned to another start
+            lock = _open_owner(folder)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                if os.path.samestat(os.fstat(lock), os.stat(folder / _OWNER)):
+                    return folder, lock
+            except BaseException:
+                os.close(lock)
+                raise
+            os.close(lock)
 
 
 def _make_folder(*, for_socket: bool) -> Path:
@@ -182,9 +205,9 @@ def _await_end(pid: int) -> None:
 
 
 def _leave(lock: int, folder: Path) -> None:
-    os.close(lock)
-    if (folder / _OWNER).exists():
+    if not (folder / _KEPT).exists():
         shutil.rmtree(folder, ignore_errors=True)
+    os.close(lock)
 
 
 def _forked() -> None:

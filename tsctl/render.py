@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -49,7 +49,6 @@ _STATE_STYLES = {
 _VERDICT_STYLES = {"ok": "green", "warning": "yellow", "problem": "red"}
 _BAR = 40  # columns of a histogram's longest bar
 _SHORT_BAR = 12
-_LARGEST_ALONE = 8  # requests of a batch: larger sizes share the bars of a histogram, so that it fits on the screen
 _GAP = 2  # between the columns of a table
 _LEAST_HANGING = 2  # times its indent: a narrower terminal has no indent
 
@@ -233,24 +232,6 @@ def histogram(counts: Sequence[tuple[str, int]], notes: Sequence[str] = ()) -> N
         drawn = Text(bar or ("▏" if count else ""), style="cyan")
         grid.add_row(*map(_cell, (label, drawn, count, note)[: len(grid.columns)]))
     out.print(grid)
-
-
-def size_bars(sizes: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return histogram bars of batch sizes: one for each up to 8, then 9-16, 17-32 and so on, as far as there are any.
-
-    A size that is alone in its range has its own name.
-    """
-    ranges: dict[tuple[int, int], dict[int, int]] = {}
-    for size, count in sorted((int(size), count) for size, count in sizes.items()):
-        low = high = size
-        if size > _LARGEST_ALONE:
-            high = 1 << (size - 1).bit_length()
-            low = high // 2 + 1
-        ranges.setdefault((low, high), {})[size] = count
-    return [
-        (f"{low}-{high}" if len(found) > 1 else str(*found), sum(found.values()))
-        for (low, high), found in ranges.items()
-    ]
 
 
 def _cell(value: Any) -> Text:

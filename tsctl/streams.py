@@ -11,6 +11,7 @@ import codecs
 import re
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 import click
 
@@ -53,6 +54,13 @@ def echo(text: str | bytes = "", *, before: str = "", err: bool = False, nl: boo
     if before:
         click.echo(before, nl=False, err=err)
     click.echo(text, nl=nl, err=err)
+
+
+def echo_json(document: Any) -> None:
+    """Print a document for programs."""
+    import json
+
+    echo(json.dumps(document, indent=2))
 
 
 def write(pieces: Iterable[bytes]) -> None:

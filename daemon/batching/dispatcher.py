@@ -33,7 +33,8 @@ from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.errors import CutOff, DaemonError, WorkerDied, WorkerKilled
 from tsctl.daemon.core.job import Batch, Ending, Fate, Job, JobPhase, Outcome, Reply, error_reply
 from tsctl.daemon.metrics.version import VersionMetrics
-from tsctl.daemon.workers.engine import FreeWorkers, Worker
+from tsctl.daemon.workers.engine import Worker
+from tsctl.daemon.workers.pool import Pool
 
 # Seconds of a batch formed by length that is sent ahead: before a shorter one the daemon and its clients take about
 # half a millisecond, in which the worker waits, and that costs more than a better choice saves.
@@ -99,7 +100,7 @@ class Dispatcher:
         self,
         queue: Queue,
         collector: Collector,
-        workers: FreeWorkers,
+        workers: Pool,
         clock: Clock,
         traffic: Traffic,
         metrics: VersionMetrics | None = None,

@@ -19,7 +19,7 @@ the answer is dropped. Only the dispatcher sends, requeues and ends jobs.
 import math
 from collections.abc import Callable, Sequence
 from enum import IntEnum, auto
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from tsctl.daemon.core.arena import SHARED_FROM, Payload
 from tsctl.daemon.core.errors import DaemonError
@@ -209,7 +209,7 @@ class JobEvent(IntEnum):
     ABANDON = auto()
 
 
-TRANSITIONS: dict[JobPhase, dict[JobEvent, JobPhase]] = {
+TRANSITIONS: Final[dict[JobPhase, dict[JobEvent, JobPhase]]] = {
     JobPhase.QUEUED: {
         JobEvent.SEND: JobPhase.SENT,
         JobEvent.ANSWER: JobPhase.ENDED,
@@ -471,7 +471,7 @@ class Job:
             self.phase = TRANSITIONS[self.phase][event]
         except KeyError:
             raise IllegalTransition(f"{event.name} in {self.phase.name}") from None
-        if self.phase is JobPhase.ENDED and self.size >= SHARED_FROM:
+        if self.size >= SHARED_FROM and self.phase is JobPhase.ENDED:
             self.params = ()  # its lease ends; a worker that was sent the job has one of its own
 
 

@@ -19,13 +19,14 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import replace
 
 from tsctl.daemon.core.logs import without_secrets
 from tsctl.daemon.core.texts.json_text import json_bytes
+from tsctl.daemon.declarations import EventRow
 from tsctl.daemon.server.extensions import EXTENSIONS
 
 Level = Literal["info", "warning", "error"]
@@ -74,56 +75,49 @@ class Event(msgspec.Struct, frozen=True):
         return {name: value for name, value in (found | {"requests": self.requests}).items() if value}
 
 
-class EventKind(NamedTuple):
-    """A kind of events: the level of each, and its meaning."""
-
-    level: Level
-    meaning: str
-
-
-CORE_KINDS: dict[str, EventKind] = {
-    "started": EventKind("info", "the daemon listens"),
-    "stopping": EventKind("info", "the daemon stops; running requests have their grace time"),
-    "upgrade-started": EventKind("info", "another daemon is started, to replace this one"),
-    "upgraded": EventKind("info", "another daemon has replaced this one"),
-    "upgrade-failed": EventKind("error", "the running daemon stays"),
-    "registered": EventKind("info", "a version was registered, restored or loaded from the list of models"),
-    "registration-failed": EventKind("error", "a version could not be registered, restored or loaded"),
-    "unregistered": EventKind("info", "a version was taken out of service"),
-    "owner-gone": EventKind("info", "the process that served a version, and is to take it away, has ended"),
-    "replacing": EventKind("info", "another archive is loading, to take the version's place"),
-    "replaced": EventKind("info", "another archive has taken the version's place"),
-    "replacement-failed": EventKind("error", "the version that was to be replaced goes on serving"),
-    "scaled": EventKind("info", "the number of workers was changed"),
-    "loading": EventKind("info", "a version that was not in memory is loaded: a request came, or an operator asked"),
-    "unloaded": EventKind("info", "a version left memory: it was idle, others needed the room, or an operator asked"),
-    "retried": EventKind("info", "workers are started again, with a clean record"),
-    "settings-changed": EventKind(
-        "info", "settings were changed while serving, or chosen by what the handler declares"
+_OF_CORE = (
+    EventRow("started", "info", "the daemon listens"),
+    EventRow("stopping", "info", "the daemon stops; running requests have their grace time"),
+    EventRow("upgrade-started", "info", "another daemon is started, to replace this one"),
+    EventRow("upgraded", "info", "another daemon has replaced this one"),
+    EventRow("upgrade-failed", "error", "the running daemon stays"),
+    EventRow("registered", "info", "a version was registered, restored or loaded from the list of models"),
+    EventRow("registration-failed", "error", "a version could not be registered, restored or loaded"),
+    EventRow("unregistered", "info", "a version was taken out of service"),
+    EventRow("owner-gone", "info", "the process that served a version, and is to take it away, has ended"),
+    EventRow("replacing", "info", "another archive is loading, to take the version's place"),
+    EventRow("replaced", "info", "another archive has taken the version's place"),
+    EventRow("replacement-failed", "error", "the version that was to be replaced goes on serving"),
+    EventRow("scaled", "info", "the number of workers was changed"),
+    EventRow("loading", "info", "a version that was not in memory is loaded: a request came, or an operator asked"),
+    EventRow("unloaded", "info", "a version left memory: it was idle, others needed the room, or an operator asked"),
+    EventRow("retried", "info", "workers are started again, with a clean record"),
+    EventRow("settings-changed", "info", "settings were changed while serving, or chosen by what the handler declares"),
+    EventRow("default-changed", "info", "the version that answers requests without one was changed"),
+    EventRow("route-changed", "info", "the versions that share the requests of a model were changed"),
+    EventRow("model-ready", "info", "the first worker is ready"),
+    EventRow("model-failed", "error", "every worker failed, and none is started again"),
+    EventRow("model-crashing", "error", "several workers in a row ended while they ran requests"),
+    EventRow("model-recovered", "info", "a worker has answered, or is ready again, after crashes or failures"),
+    EventRow("model-warning", "warning", "a setting of the model works against it"),
+    EventRow("workers-given-up", "error", "some workers failed and are not started again; others serve"),
+    EventRow("worker-exited", "error", "a worker ended that was not told to"),
+    EventRow("requests-refused", "warning", "requests were refused before they were run"),
+    EventRow("requests-failed", "error", "the handler raised, or answered with a status of 500 or more"),
+    EventRow("requests-expired", "warning", "requests had no time left"),
+    EventRow("limit", "warning", "a limit of the daemon was reached"),
+    EventRow("log-lost", "error", "a log file, or the file of events, cannot be written"),
+    EventRow("not-remembered", "error", "a change was applied, and the snapshot could not be written"),
+    EventRow(
+        "part-unused",
+        "warning",
+        "what an extension had kept in the snapshot is not used: it is not there, or cannot read it",
     ),
-    "default-changed": EventKind("info", "the version that answers requests without one was changed"),
-    "route-changed": EventKind("info", "the versions that share the requests of a model were changed"),
-    "model-ready": EventKind("info", "the first worker is ready"),
-    "model-failed": EventKind("error", "every worker failed, and none is started again"),
-    "model-crashing": EventKind("error", "several workers in a row ended while they ran requests"),
-    "model-recovered": EventKind("info", "a worker has answered, or is ready again, after crashes or failures"),
-    "model-warning": EventKind("warning", "a setting of the model works against it"),
-    "workers-given-up": EventKind("error", "some workers failed and are not started again; others serve"),
-    "worker-exited": EventKind("error", "a worker ended that was not told to"),
-    "requests-refused": EventKind("warning", "requests were refused before they were run"),
-    "requests-failed": EventKind("error", "the handler raised, or answered with a status of 500 or more"),
-    "requests-expired": EventKind("warning", "requests had no time left"),
-    "limit": EventKind("warning", "a limit of the daemon was reached"),
-    "log-lost": EventKind("error", "a log file, or the file of events, cannot be written"),
-    "not-remembered": EventKind("error", "a change was applied, and the snapshot could not be written"),
-    "part-unused": EventKind(
-        "warning", "what an extension had kept in the snapshot is not used: it is not there, or cannot read it"
-    ),
-    "server-ended": EventKind("error", "a server that must never end has ended, and is started again"),
-    "server-restarted": EventKind("info", "a server that had ended serves again"),
-    "internal-error": EventKind("error", "an exception that nothing has caught: a bug; its traceback is in the log"),
-    "loop-stalled": EventKind("warning", "the event loop did not turn for a while"),
-}
+    EventRow("server-ended", "error", "a server that must never end has ended, and is started again"),
+    EventRow("server-restarted", "info", "a server that had ended serves again"),
+    EventRow("internal-error", "error", "an exception that nothing has caught: a bug; its traceback is in the log"),
+    EventRow("loop-stalled", "warning", "the event loop did not turn for a while"),
+)
 
 
 MOST_BYTES = 4 * 1024 * 1024  # of one file; two are kept
@@ -268,8 +262,8 @@ def decoded(lines: Sequence[bytes]) -> list[Event]:
     return events
 
 
-KINDS: dict[str, EventKind] = CORE_KINDS | {
-    row.name: EventKind(row.level, row.meaning) for extension in EXTENSIONS for row in extension.events
+KINDS: dict[str, EventRow] = {
+    row.name: row for row in (*_OF_CORE, *(row for extension in EXTENSIONS for row in extension.events))
 }
 
 

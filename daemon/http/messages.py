@@ -291,9 +291,10 @@ class Response:
         """Encode everything before the body; `framing` says whether and how a body follows."""
         first = _first_lines(self.status, self.phrase, tuple(self.headers))
         last = _KEEP if keep_alive else _CLOSE
-        if framing is Framing.SIZED or framing is Framing.TOLD:
-            length = f"content-length: {len(self.body)}\r\n\r\n"
-        elif framing is Framing.CHUNKED:
+        if framing is Framing.SIZED or framing is Framing.TOLD:  # nearly always
+            head = f"{first}{request_id}\r\n{last}content-length: {len(self.body)}\r\n\r\n"
+            return head.encode("latin-1", "replace")
+        if framing is Framing.CHUNKED:
             length = f"{self._unbuffered()}transfer-encoding: chunked\r\n\r\n"
         elif framing is Framing.UNTIL_CLOSE:
             length = f"{self._unbuffered()}\r\n"

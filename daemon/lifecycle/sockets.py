@@ -205,29 +205,6 @@ def bind_endpoints(endpoints: Sequence[Endpoint]) -> list[socket.socket]:
     return bound
 
 
-async def listen(listener: Listener, listening: socket.socket, tls: ssl.SSLContext | None) -> asyncio.Server:
-    """Accept connections, over TLS if there is a context."""
-    loop = asyncio.get_running_loop()
-    if tls is None:
-        return await loop.create_server(listener.accept, sock=listening, backlog=BACKLOG)
-    return await loop.create_server(
-        listener.accept,
-        sock=listening,
-        backlog=BACKLOG,
-        ssl=tls,
-        ssl_handshake_timeout=handshake_time(listener.limits),
-        ssl_shutdown_timeout=_GOODBYE,
-    )
-
-
-async def listen_control(listener: Listener, control: socket.socket) -> asyncio.Server:
-    """Accept connections on the control socket; its file is not the loop's to remove."""
-    loop = asyncio.get_running_loop()
-    # From Python 3.13 on a loop removes the file when it closes the socket: another daemon may listen on it.
-    keep: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
-    return await loop.create_unix_server(listener.accept, sock=control, backlog=BACKLOG, **keep)
-
-
 class SupervisedListener:
     """A listener at its socket, for the supervision (supervision.py).
 
@@ -237,6 +214,9 @@ class SupervisedListener:
     Args:
         name: for people and metrics.
         control: the socket is the control socket.
+
+    Attributes:
+        listener: as given.
     """
 
     longest_pause = LONGEST_PAUSE
@@ -246,7 +226,7 @@ class SupervisedListener:
         *, control: bool = False,
     ) -> None:  # fmt: skip
         self.name = name
-        self._listener = listener
+        self.listener = listener
         self._listening = listening
         self._tls = tls
         self._control = control
@@ -263,12 +243,18 @@ class SupervisedListener:
         Raises:
             OSError: the socket cannot be used.
         """
-        copy = self._listening.dup()
+        copy, loop, listener = self._listening.dup(), asyncio.get_running_loop(), self.listener
+        how: dict[str, Any] = {}
         try:
             if self._control:
-                self._server = await listen_control(self._listener, copy)
+                # From Python 3.13 on a loop removes the file when it closes the socket: another daemon may have it.
+                how = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
+                self._server = await loop.create_unix_server(listener.accept, sock=copy, backlog=BACKLOG, **how)
             else:
-                self._server = await listen(self._listener, copy, self._tls)
+                if self._tls is not None:
+                    how = {"ssl_handshake_timeout": handshake_time(listener.limits), "ssl_shutdown_timeout": _GOODBYE}
+                server = loop.create_server(listener.accept, sock=copy, backlog=BACKLOG, ssl=self._tls, **how)
+                self._server = await server
         except BaseException:
             copy.close()
             raise

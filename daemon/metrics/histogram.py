@@ -5,7 +5,6 @@ The last minute of a version is its counts now, less those of a minute ago. The 
 """
 
 import math
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,6 +27,21 @@ def _between(bounds: Sequence[float], least: float, ratio: float) -> tuple[float
 FINE = _between(SECONDS, 0.0001, 1.21)  # the geometric middle of a bucket is within 10 % of each of its values
 
 
+def bucket_of(bounds: tuple[float, ...], value: float) -> int:
+    """Return the index of the first bound that is no less than `value`; `len(bounds)` if there is none.
+
+    It is `bisect.bisect_left`, of which each request does four: compiled, a quarter of the instructions.
+    """
+    low, high = 0, len(bounds)
+    while low < high:
+        middle = (low + high) >> 1
+        if bounds[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 class Histogram:
     """Counts by bucket.
 
@@ -41,13 +55,13 @@ class Histogram:
 
     __slots__ = ("bounds", "counts", "sum")
 
-    def __init__(self, bounds: Sequence[float]) -> None:
+    def __init__(self, bounds: tuple[float, ...]) -> None:
         self.bounds = bounds
         self.counts = [0] * (len(bounds) + 1)
         self.sum = 0.0
 
     def observe(self, value: float) -> None:
-        self.counts[bisect_left(self.bounds, value)] += 1
+        self.counts[bucket_of(self.bounds, value)] += 1
         self.sum += value
 
     def add(self, counts: Sequence[int], total: float) -> None:
@@ -57,7 +71,7 @@ class Histogram:
                 self.counts[index] += count
             self.sum += total
 
-    def folded(self, bounds: Sequence[float]) -> "Histogram":
+    def folded(self, bounds: tuple[float, ...]) -> "Histogram":
         """Return the same values in buckets with some of these bounds.
 
         Args:
@@ -117,7 +131,7 @@ class Exemplars:
 
     def note(self, outcome: str, example: LatencyExample) -> None:
         """Keep an example, in place of the one that its bucket had."""
-        self._kept[outcome, bisect_left(SECONDS, example.seconds)] = example
+        self._kept[outcome, bucket_of(SECONDS, example.seconds)] = example
 
     def of(self, outcome: str) -> dict[int, LatencyExample]:
         return {index: example for (other, index), example in self._kept.items() if other == outcome}

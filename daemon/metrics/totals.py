@@ -21,14 +21,7 @@ class HistogramTotals(msgspec.Struct, frozen=True, array_like=True):
     sum: float
 
 
-class SumTotals(msgspec.Struct, frozen=True, array_like=True):
-    """See `version.Sums`."""
-
-    requests: int = 0
-    latency: float = 0.0
-    queue_time: float = 0.0
-    received: int = 0
-    sent: int = 0
+_SUMS = ("requests", "latency", "queue_time", "received", "sent")  # of `version.Sums`, in this order
 
 
 class VersionTotals(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -37,7 +30,7 @@ class VersionTotals(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes:
         counters: see `VersionMetrics.counters`; statuses as text.
         histograms: see `VersionMetrics.histograms`; without those that are empty.
-        named, unnamed: see `VersionMetrics`.
+        named, unnamed: see `VersionMetrics`; the numbers of `_SUMS`.
         emitted: the handlers' own counters and histograms.
     """
 
@@ -45,8 +38,8 @@ class VersionTotals(msgspec.Struct, frozen=True, omit_defaults=True):
     version: str
     counters: dict[str, dict[str, int]] = {}
     histograms: dict[str, HistogramTotals] = {}
-    named: SumTotals = SumTotals()
-    unnamed: SumTotals = SumTotals()
+    named: tuple[int | float, ...] = (0,) * len(_SUMS)
+    unnamed: tuple[int | float, ...] = (0,) * len(_SUMS)
     emitted: list[Measurement] = []
 
 
@@ -145,8 +138,8 @@ def _totals_of(version: VersionMetrics) -> VersionTotals:
     )
 
 
-def _sums_of(sums: Sums) -> SumTotals:
-    return SumTotals(sums.requests, sums.latency, sums.queue_time, sums.received, sums.sent)
+def _sums_of(sums: Sums) -> tuple[int | float, ...]:
+    return tuple(getattr(sums, name) for name in _SUMS)
 
 
 def _add(version: VersionMetrics, new: VersionTotals, old: VersionTotals) -> None:
@@ -163,11 +156,8 @@ def _add(version: VersionMetrics, new: VersionTotals, old: VersionTotals) -> Non
     for sums, added, removed in (
         (version.named, new.named, old.named), (version.unnamed, new.unnamed, old.unnamed)
     ):  # fmt: skip
-        sums.requests += added.requests - removed.requests
-        sums.latency += added.latency - removed.latency
-        sums.queue_time += added.queue_time - removed.queue_time
-        sums.received += added.received - removed.received
-        sums.sent += added.sent - removed.sent
+        for name, total, told in zip(_SUMS, added, removed, strict=True):
+            setattr(sums, name, getattr(sums, name) + total - told)
     version.emitted.add_measurements(list(_increases(new.emitted, {_key(each): each for each in old.emitted})))
 
 

@@ -8,14 +8,8 @@ with the old version. Such a request is answered 409.
 """
 
 from dataclasses import dataclass
-from enum import Enum
 
 from tsctl.daemon.workers.pool import Pool
-
-
-class ReplacementState(Enum):
-    LOADING = "loading"
-    FAILED = "failed"
 
 
 @dataclass(slots=True)
@@ -33,8 +27,8 @@ class Replacement:
     error: str = ""
 
     @property
-    def state(self) -> ReplacementState:
-        return ReplacementState.LOADING if self.pool is not None else ReplacementState.FAILED
+    def state(self) -> str:
+        return "loading" if self.pool is not None else "failed"
 
     @property
     def ready(self) -> int:

@@ -16,7 +16,7 @@ from tsctl.daemon.models.admission import check_for_workers, stopping_error
 from tsctl.daemon.models.archives.sample import Sample
 from tsctl.daemon.models.presence import Presence
 from tsctl.daemon.models.registering.spec import batch_size_text, sized
-from tsctl.daemon.models.replacement import Replacement, ReplacementState
+from tsctl.daemon.models.replacement import Replacement
 from tsctl.daemon.models.reporting.model_state import CRASHES, NOT_IN_MEMORY, ModelState, is_healthy, word_of
 from tsctl.daemon.models.reporting.reports import VersionReports
 from tsctl.daemon.models.request import Registration, Source
@@ -127,7 +127,7 @@ class ModelVersion:
     @property
     def being_replaced(self) -> bool:
         """Return whether another archive is loading to take this version's place."""
-        return self.replacement is not None and self.replacement.state is ReplacementState.LOADING
+        return self.replacement is not None and self.replacement.pool is not None
 
     @property
     def idle(self) -> bool:

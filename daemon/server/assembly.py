@@ -6,78 +6,83 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tsctl.daemon.api.inference.held import HeldRequests
-from tsctl.daemon.api.management.status import urls_of
+from tsctl.daemon.api.management.status import Urls, urls_of
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core.clock import LoopClock
 from tsctl.daemon.core.machine.gpu import Gpus
-from tsctl.daemon.extension import Extension
+from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.lifecycle.boot import Boot, BootParts
 from tsctl.daemon.lifecycle.early import raise_file_limit
 from tsctl.daemon.lifecycle.instance import Instance
 from tsctl.daemon.lifecycle.shutdown import Shutdown
+from tsctl.daemon.lifecycle.sockets import SupervisedListener
+from tsctl.daemon.lifecycle.upgrade.old import Upgrade
 from tsctl.daemon.lifecycle.upgrade.successor import Launch
 from tsctl.daemon.server.bounds import Bounds
 from tsctl.daemon.server.kernel import installed, kernel_of
 from tsctl.daemon.server.listening import listeners_of
 from tsctl.daemon.server.models import Models
 from tsctl.daemon.server.observation import observation_of
-from tsctl.daemon.server.parts import Parts
-from tsctl.daemon.server.routes import tables_of
+from tsctl.daemon.server.routes import Tables, tables_of
 from tsctl.daemon.server.upgrading import upgrade_of
 
 
 @dataclass(frozen=True, slots=True)
-class Assembly:
-    """Makes the parts of a daemon.
+class Parts:
+    """The parts of a daemon that does not listen yet.
 
     Attributes:
-        shutdown: knows whether the daemon is to stop.
-        extensions: what the daemon can do beside the core.
+        services: begun in this order when the daemon listens, and closed in the reverse one when all answers have left.
+        notes: sentences for the operator.
     """
 
-    config: Config
-    launch: Launch
-    boot: Boot
-    shutdown: Shutdown
-    extensions: Sequence[Extension]
-    foreground: bool
+    service: BootParts
+    kernel: Kernel
+    models: Models
+    services: Sequence[Service]
+    upgrade: Upgrade
+    urls: Urls
+    listening: Sequence[SupervisedListener]
+    tables: Tables
+    notes: Sequence[str]
 
-    def parts(self, place: Instance, tokens: Tokens, tls: ssl.SSLContext | None) -> Parts:
-        """Make the parts of a daemon.
 
-        Raises:
-            StartError: a package that an address needs is missing, or a file of the configuration cannot be used.
-        """
-        config = self.config
-        files = raise_file_limit()  # before any process is started, which inherits the limit
-        clock = LoopClock(asyncio.get_running_loop())
-        observation = observation_of(config, clock, foreground=self.foreground)
-        bounds = Bounds(config.max_receiving_bytes, config.max_sending_bytes, clock, observation.recurring)
-        gpus = Gpus.of_this_machine(clock, os.environ, config.gpus)
-        models = Models(
-            config, clock, observation, bounds.arena, self.launch.template, gpus.names, foreground=self.foreground
-        )
-        with models.ended_on_failure():
-            kernel = kernel_of(
-                config, tokens, lambda: next(filter(None, (each.clients for each in extended)), None), clock,
-                observation, bounds, gpus, models,
-                lambda: startup.done and not self.shutdown.wanted.is_set() and observation.supervision.serving,
-                lambda: tables.managers,
-            )  # fmt: skip
-            extended = installed(self.extensions, kernel)
-            services = [*extended, observation]
-            startup = self.boot.plan(config, models.registry, models.registrar)
-            urls = urls_of(place.bound)
-            upgrade = upgrade_of(
-                models, self.launch, self.boot, place, lambda: startup.done, lambda: listening.at_sockets
-            )
-            tables = tables_of(kernel, services, upgrade, urls)
-            held = HeldRequests(models.registry, clock, config.queue_jobs, config.queue_bytes)
-            listening = listeners_of(place, tables, kernel, held.hold, files, tls)
-            booted = BootParts(place, models.registry, models.registrar, startup, observation.metrics)
-            return Parts(
-                booted, kernel, models, services, held, upgrade, urls, listening, tables,
-                (*config.notes, *tokens.notes, *(f"warning: {trouble}" for trouble in gpus.troubles)),
-            )  # fmt: skip
+def assemble(
+    config: Config, launch: Launch, boot: Boot, shutdown: Shutdown, extensions: Sequence[Extension], place: Instance,
+    tokens: Tokens, tls: ssl.SSLContext | None, *, foreground: bool,
+) -> Parts:  # fmt: skip
+    """Make the parts of a daemon.
+
+    Args:
+        shutdown: knows whether the daemon is to stop.
+        extensions: what the daemon can do beside the core.
+
+    Raises:
+        StartError: a package that an address needs is missing, or a file of the configuration cannot be used.
+    """
+    files = raise_file_limit()  # before any process is started, which inherits the limit
+    clock = LoopClock(asyncio.get_running_loop())
+    observation = observation_of(config, clock, foreground=foreground)
+    bounds = Bounds(config.max_receiving_bytes, config.max_sending_bytes, clock, observation.recurring)
+    gpus = Gpus.of_this_machine(clock, os.environ, config.gpus)
+    models = Models(config, clock, observation, bounds.arena, launch.template, gpus.names, foreground=foreground)
+    with models.ended_on_failure():
+        kernel = kernel_of(
+            config, tokens, lambda: next(filter(None, (each.clients for each in extended)), None), clock,
+            observation, bounds, gpus, models,
+            lambda: startup.done and not shutdown.wanted.is_set() and observation.supervision.serving,
+            lambda: tables.managers,
+        )  # fmt: skip
+        extended = installed(extensions, kernel)
+        services = [*extended, observation]
+        startup = boot.plan(config, models.registry, models.registrar)
+        urls = urls_of(place.bound)
+        upgrade = upgrade_of(models, launch, boot, place, lambda: startup.done, lambda: listening)
+        tables = tables_of(kernel, services, upgrade, urls)
+        listening = listeners_of(place, tables, kernel, models.held.hold, files, tls)
+        booted = BootParts(place, models.registry, models.registrar, startup, observation.metrics)
+        return Parts(
+            booted, kernel, models, services, upgrade, urls, listening, tables,
+            (*config.notes, *tokens.notes, *(f"warning: {trouble}" for trouble in gpus.troubles)),
+        )  # fmt: skip

@@ -22,8 +22,7 @@ from tsctl.daemon.lifecycle.shutdown import Shutdown
 from tsctl.daemon.lifecycle.supervision import OwnServer
 from tsctl.daemon.lifecycle.upgrade.new import Predecessor
 from tsctl.daemon.lifecycle.upgrade.successor import Launch
-from tsctl.daemon.server.assembly import Assembly
-from tsctl.daemon.server.parts import Parts
+from tsctl.daemon.server.assembly import Parts, assemble
 
 _log = logging.getLogger("tsctl.daemon.server")
 
@@ -51,7 +50,7 @@ class Daemon:
         self._boot: Boot = ColdStart(launch.passed) if predecessor is None else Takeover(predecessor, tsctl_version())
         self._shutdown = Shutdown(config.grace, paths.pid_file(config.socket), supervised=launch.supervised)
         self._servers: Sequence[OwnServer] = ()
-        self._assembly = Assembly(config, launch, self._boot, self._shutdown, extensions, foreground)
+        self._extensions = extensions
 
     @property
     def successor(self) -> int | None:
@@ -80,7 +79,10 @@ class Daemon:
                 paths.daemon_log(config.state_dir), config.log_level, foreground=self._foreground,
                 as_json=config.log_format == "json",
             )  # fmt: skip
-            parts = self._assembly.parts(place, tokens, tls)
+            parts = assemble(
+                config, self._launch, self._boot, self._shutdown, self._extensions, place, tokens, tls,
+                foreground=self._foreground,
+            )  # fmt: skip
             loading = await self._serve(parts, ready)
             await self._shut_down(parts, loading)
         finally:
@@ -109,7 +111,7 @@ class Daemon:
             engine.close()
             engine.kill_leftovers()
             raise
-        await supervision.begin(parts.listening.at_sockets)
+        await supervision.begin(parts.listening)
         for note in parts.notes:
             kind, _, sentence = note.partition(": ")
             _log.log(logging.WARNING if kind == "warning" else logging.INFO, sentence)
@@ -133,7 +135,11 @@ class Daemon:
         return loading
 
     async def _shut_down(self, parts: Parts, loading: asyncio.Task[None]) -> None:
-        shutdown, listeners, registrar = self._shutdown, parts.listening.listeners, parts.service.registrar
+        shutdown, registrar, listeners = (
+            self._shutdown,
+            parts.service.registrar,
+            [each.listener for each in parts.listening],
+        )
         replaced, engine = self.successor is not None, parts.models.engine
         parts.kernel.observation.supervision.close()  # first: from now on servers are closed, and none is begun again
         if not replaced:
@@ -146,8 +152,8 @@ class Daemon:
             self._launch.notifier.close()  # from now on the successor's loop is the one that is watched
             parts.service.place.hand_over()
             engine.handed_over()
-        parts.held.close()
-        shutdown.close(registrar, parts.listening.at_sockets)
+        parts.models.held.close()
+        shutdown.close(registrar, parts.listening)
         grace = parts.upgrade.grace if replaced else self._config.grace
         leaving = asyncio.gather(*(each.close(grace) for each in self._servers))  # they end when their jobs do
         if replaced:

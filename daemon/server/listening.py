@@ -2,7 +2,7 @@
 
 import os
 import ssl
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 
 from tsctl.daemon.api.guards import cors_headers, guard, with_preflight
@@ -21,14 +21,6 @@ from tsctl.daemon.server.routes import Tables
 _METRICS_BODY = 64 * 1024  # bytes: requests for metrics need no body
 
 
-@dataclass(frozen=True, slots=True)
-class DaemonListeners:
-    """The listeners, and the same at their sockets, in the same order; the first one is the control socket's."""
-
-    listeners: list[Listener] = field(default_factory=list)
-    at_sockets: list[SupervisedListener] = field(default_factory=list)
-
-
 def listeners_of(
     place: Instance,
     tables: Tables,
@@ -36,23 +28,21 @@ def listeners_of(
     hold: Hold,
     files: int,
     tls: ssl.SSLContext | None,
-) -> DaemonListeners:
-    """Make the listeners; none listens yet.
+) -> list[SupervisedListener]:
+    """Make the listeners, the first one the control socket's; none listens yet.
 
     Args:
         hold: takes requests of models that are about to be registered.
         files: descriptors that the process may have open.
         tls: of addresses with TLS.
     """
-    config, clock, answered, found = kernel.config, kernel.clock, kernel.observation.requests.note, DaemonListeners()
-    bounds = kernel.bounds
+    config, clock, answered, bounds = kernel.config, kernel.clock, kernel.observation.requests.note, kernel.bounds
     limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
     allowed = {0, os.getuid()}
     unpacking = partial(Unpacking, kernel.turns, bounds.receiving, bounds.take)
     local = Router(join(tables.clients, tables.control), hold, unpacking(limits.max_body))
-    found.listeners.append(Listener(local, limits, clock, answered, allowed.__contains__, bounds.arena))
-    name = f"control socket {config.socket}"
-    found.at_sockets.append(SupervisedListener(name, found.listeners[0], place.control, control=True))
+    listener = Listener(local, limits, clock, answered, allowed.__contains__, bounds.arena)
+    found = [SupervisedListener(f"control socket {config.socket}", listener, place.control, control=True)]
     proxies = TrustedProxies(config.trusted_proxies) if config.trusted_proxies else None
     limits, sending = replace(limits, connections=connections_within(files), proxies=proxies), bounds.send_budget()
     for endpoint, listening in place.bound:
@@ -66,8 +56,7 @@ def listeners_of(
             full=partial(kernel.observation.events.add, "limit"), headers=cors,
         )  # fmt: skip
         name = f"{'HTTPS' if endpoint.tls else 'HTTP'} {address_of(listening, '').removeprefix('://')}"
-        found.listeners.append(listener)
-        found.at_sockets.append(SupervisedListener(name, listener, listening, tls if endpoint.tls else None))
+        found.append(SupervisedListener(name, listener, listening, tls if endpoint.tls else None))
     return found
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from tsctl.daemon import paths
+from tsctl.daemon.api.inference.held import HeldRequests
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.worker_env import model_environment
 from tsctl.daemon.core.arena import Arena
@@ -30,6 +31,7 @@ class Models:
     Attributes:
         engine: this machine's.
         logs: the files of the workers' output.
+        held: requests of models that are about to be registered.
 
     Raises:
         StartError: a package is missing.
@@ -54,6 +56,7 @@ class Models:
             started=template,
         )  # fmt: skip
         self.registry = Registry()
+        self.held = HeldRequests(self.registry, clock, config.queue_jobs, config.queue_bytes)
         self.registrar = Registrar(
             config, self.registry, self.engine, clock, self.logs, observation.metrics,
             recurring=observation.recurring, gpus=gpus,

@@ -10,9 +10,8 @@ from tsctl.daemon.api.answered import AnsweredRequests
 from tsctl.daemon.api.observing.events import EventsRoute
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core import logs
-from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.events.events import Events, Journal
-from tsctl.daemon.events.loop_watch import LoopWatch
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.extension import Service
 from tsctl.daemon.http.access_log import AccessLog
@@ -22,6 +21,38 @@ from tsctl.daemon.lifecycle.supervision import Supervision
 from tsctl.daemon.metrics.metrics import Metrics, RecentTimer
 
 _log = logging.getLogger("tsctl.daemon.server")
+
+EVERY = 0.5  # seconds: two calls a second cost nothing that can be measured
+LATE = 0.5  # seconds, from which on it is reported
+
+
+class LoopWatch:
+    """Reports stalls of the loop that a clock runs on: a timer that is late, as is everything else then.
+
+    Args:
+        stalled: called after each, with its length in seconds.
+    """
+
+    def __init__(self, clock: Clock, stalled: Callable[[float], None]) -> None:
+        self._clock = clock
+        self._stalled = stalled
+        self._due = 0.0
+        self._timer: Timer | None = None
+
+    def begin(self) -> None:
+        self._due = self._clock.now() + EVERY
+        self._timer = self._clock.later(EVERY, self._look)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self) -> None:
+        late = self._clock.now() - self._due
+        self.begin()
+        if late >= LATE:
+            self._stalled(late)
 
 
 class Observation(Service):

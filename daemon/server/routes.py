@@ -12,7 +12,7 @@ from tsctl.daemon.api.management.describe import with_fields
 from tsctl.daemon.api.management.registrations import registrations_document
 from tsctl.daemon.api.management.routes import management_routes
 from tsctl.daemon.api.management.status import Urls, settings_document, status_document
-from tsctl.daemon.api.management.upgrade import upgrade_route
+from tsctl.daemon.api.management.upgrade import upgrade_routes
 from tsctl.daemon.api.metric_selection import selection_of
 from tsctl.daemon.api.metrics import metrics_routes
 from tsctl.daemon.api.observing.batches import batches_routes
@@ -111,7 +111,7 @@ def tables_of(kernel: Kernel, services: Sequence[Service], upgrade: Upgrade, url
     control = join(
         live_routes(registry, started, partial(fields.of, VersionView.LIVE), fields.own),
         batches_routes(registry),
-        {"tsctl": upgrade_route(upgrade)},
+        upgrade_routes(upgrade),
         *(each.routes(Audience.OPERATORS) for each in services),
         managing,
         management_routes(

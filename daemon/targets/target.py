@@ -8,6 +8,7 @@ a directory                       an unpacked archive; else the handler in it, o
 model.mar, https://…/model.mar    an archive, which has a manifest of its own
 """
 
+import os
 import re
 from dataclasses import replace
 from difflib import get_close_matches
@@ -59,7 +60,7 @@ def read_target(text: str, directory: Path) -> ServeTarget:
     if is_url(text):
         return _read_url(text)
     name, function = split_function(text)
-    path = directory / Path(name).expanduser()
+    path = directory / os.path.expanduser(name)  # which leaves `~nobody` as it is, where Path raises
     try:
         if path.is_dir():
             return _read_directory(path.resolve())

@@ -2,14 +2,14 @@
 
 A worker reports its life to its `WorkerListener`, the pool, and what becomes of its batches to its `BatchEvents`, the
 dispatcher. All calls are plain, so the same pool and dispatcher run over processes (`local.py`), over those of other
-machines, which an extension's engine starts, and over a fake on a virtual clock (`stub.py`).
+machines, which an extension's engine starts, and over the tests' fake on a virtual clock.
 
 The order of events for one worker: `loaded` or `load_failed` at most once; then for each `predict`
 any number of `streamed` and one `ended`; `lost` at most once; `exited` exactly once, last. A worker that goes
 away with batches in flight first ends them, the last sent first, with their jobs returned.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -251,59 +251,4 @@ class Engine(Protocol):
 
         Raises:
             OSError: no worker can be started now.
-        """
-
-
-class FreeWorkers(Protocol):
-    """The view of a pool that the dispatcher needs."""
-
-    @property
-    def idle(self) -> int:
-        """The number of batches that can be sent now: workers without one, or free places of rows."""
-
-    @property
-    def granting(self) -> int:
-        """The number of workers that have a batch and take one more, to start without a pause."""
-
-    @property
-    def ready(self) -> int:
-        """The number of workers with the model loaded, idle or not."""
-
-    @property
-    def unstarted(self) -> int:
-        """The number of jobs sent to granting workers that have not started."""
-
-    @property
-    def lone(self) -> bool:
-        """Whether a worker without any batch can be taken."""
-
-    @property
-    def busy(self) -> int:
-        """The number of workers with the model loaded that have a batch."""
-
-    @property
-    def free(self) -> Collection[Worker]:
-        """The workers that can be sent a batch now."""
-
-    def take(self, worker: Worker) -> None:
-        """Take one of the free workers for a batch, as `take_idle`."""
-
-    def take_idle(self, alone: bool = False) -> Worker:
-        """Return one idle worker, the longest idle first; there must be one.
-
-        Args:
-            alone: the batch must have the process for itself, so the worker grants no other meanwhile.
-        """
-
-    def cancel(self, job: Job) -> None:
-        """Ask the worker that runs a job to drop it."""
-
-    def take_granting(self) -> Worker:
-        """Return the granting worker that has run its batch the longest; there must be one."""
-
-    def take_back(self, worker: Worker, answered: bool) -> None:
-        """Take a worker back that has ended a batch.
-
-        Args:
-            answered: the worker answered the batch.
         """

@@ -83,10 +83,12 @@ class Pool:
 
     @property
     def idle(self) -> int:
+        """The number of batches that can be sent now: workers without one, or free places of rows."""
         return len(self._idle)
 
     @property
     def granting(self) -> int:
+        """The number of workers that have a batch and take one more, to start without a pause."""
         return len(self._granting)
 
     @property
@@ -96,14 +98,17 @@ class Pool:
 
     @property
     def ready(self) -> int:
+        """The number of workers with the model loaded, idle or not."""
         return len([slot for slot in self.slots if slot.state is SlotState.UP])
 
     @property
     def lone(self) -> bool:
+        """Whether a worker without any batch can be taken."""
         return bool(self._idle)
 
     @property
     def busy(self) -> int:
+        """The number of workers with the model loaded that have a batch."""
         return self.ready - len(self._idle)
 
     @property
@@ -133,12 +138,19 @@ class Pool:
 
     @property
     def free(self) -> Collection[Worker]:
+        """The workers that can be sent a batch now."""
         return self._idle.keys()
 
     def take(self, worker: Worker) -> None:
+        """Take one of the free workers for a batch, as `take_idle`."""
         del self._idle[worker]
 
     def take_idle(self, alone: bool = False) -> Worker:
+        """Return one idle worker, the longest idle first; there must be one.
+
+        Args:
+            alone: the batch must have the process for itself, so the worker grants no other meanwhile.
+        """
         worker = next(iter(self._idle))
         del self._idle[worker]
         if worker.in_flight.capacity > 1 and not alone:
@@ -146,16 +158,19 @@ class Pool:
         return worker
 
     def cancel(self, job: Job) -> None:
+        """Ask the worker that runs a job to drop it."""
         for worker in (*self.workers, *self._leaving):
             worker.cancel(job)
 
     def take_granting(self) -> Worker:
+        """Return the granting worker that has run its batch the longest; there must be one."""
         worker = next(iter(self._granting))
         if len(worker.in_flight) + 1 >= worker.in_flight.capacity:
             del self._granting[worker]
         return worker
 
     def take_back(self, worker: Worker, answered: bool) -> None:
+        """Take a worker back that has ended a batch, and may have answered it."""
         self._take_out(worker)
         if worker.state is WorkerState.READY:
             self._offer(worker)

@@ -28,11 +28,11 @@ def main() -> None:
         served = Served(Path(name))
         served.start()
         try:
-            served.tsctl("register", str(MODELS / "finder.py"), "--model-name", "finder")
+            served.tsctl("register", str(MODELS / "finder.py"), "--name", "finder")
             served.register("linear", "--batch-size", "1", "--max-delay", "20", name="scorer")
             (served.folder / "input").write_bytes(b"x")
             load = ("--clients", "16", "--seconds", "0.5")
-            done = served.run("tune", "scorer", "--input", "input", *load, patience=LONG)
+            done = served.run("tune", "scorer", "input", *load, patience=LONG)
             assert done.returncode == 0, done.stderr
             served.tsctl("set", "scorer", "--batch-size", "8")
             with subprocess.Popen(

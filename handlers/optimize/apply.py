@@ -8,6 +8,7 @@ import gc
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,13 @@ import torch
 from tsctl.handlers import wire
 from tsctl.handlers.names import AUTO
 from tsctl.handlers.optimize.asked import chosen, clash_of
-from tsctl.handlers.optimize.check import Check
+from tsctl.handlers.optimize.check import attempt
 from tsctl.handlers.optimize.checks.archive import archive_of
 from tsctl.handlers.optimize.checks.drift import TOLERANCES
 from tsctl.handlers.optimize.checks.outcomes import entry_of
 from tsctl.handlers.optimize.checks.processor import read_processor
 from tsctl.handlers.optimize.int8.calibration import Scales
-from tsctl.handlers.optimize.packages.side_by_side import Apart
+from tsctl.handlers.optimize.packages.side_by_side import Apart, start
 from tsctl.handlers.optimize.steps import NotApplied, Steps, in_words
 from tsctl.handlers.requests.excerpt import message_of
 from tsctl.handlers.sdk.errors import HandlerError
@@ -81,24 +82,23 @@ def _optimize(
     if clash := clash_of(wanted):
         raise HandlerError(f"`optimize: {', '.join(asked or ())}` cannot be done: {clash}")
     tolerances = read_tolerances(config)
-    if AUTO in (asked or ()):
-        known = _as_known(handler, wanted, tolerances, model_dir, config, batch_size)
-        if known is not None:
-            return known
-        usual = optimize(handler, None, model_dir, config, batch_size, apart=apart, beside=beside)
-        return usual + [_left_out(name, "no trial of it is kept here") for name, by_name in wanted.items() if by_name]
+    by_trial = AUTO in (asked or ())
+    outcomes: list[wire.Optimized] | None = None
     try:
-        steps = Steps(handler, model_dir, config, batch_size, beside)
+        steps = Steps(handler, model_dir, config, batch_size, beside, compiles=not by_trial)
         with entry_of(_facts(steps, wanted, tolerances, model_dir)) as entry:
             if entry.outcomes is not None:
                 steps.scales = entry.scales
-                outcomes = _repeat(steps, entry.outcomes, wanted)
-            else:
+                outcomes = _repeat(steps, entry.outcomes, dict.fromkeys(wanted, False) if by_trial else wanted)
+            elif not by_trial:
                 outcomes = _checked(steps, wanted, tolerances, apart, entry.keep)
     except NotApplied as error:
-        if any(wanted.values()):
+        if any(wanted.values()) and not by_trial:
             raise HandlerError(f"`optimize: {', '.join(asked or ())}` cannot be done: {error}") from error.__cause__
         outcomes = _without(wanted, error)
+    if outcomes is None:  # the model is unchanged
+        usual = optimize(handler, None, model_dir, config, batch_size, apart=apart, beside=beside)
+        return usual + [_left_out(name, "no trial of it is kept here") for name, by_name in wanted.items() if by_name]
     for outcome in outcomes:
         _note(outcome)
     return outcomes
@@ -117,41 +117,20 @@ def _checked(
         keep: keeps the outcomes for later loads.
     """
 
-    def check() -> _Checked:
-        each = Check(steps, tolerances)
-        return _Checked([each.attempt(name, by_name) for name, by_name in wanted.items()], steps.scales)
+    def check() -> tuple[list[wire.Optimized], Scales | None]:
+        assert steps.sample  # of the plain model, before anything is applied; raises if that fails on it
+        return [attempt(steps, tolerances, name, by_name) for name, by_name in wanted.items()], steps.scales
 
-    checked = check() if apart is None else _check_apart(check, apart)
-    keep(checked.outcomes, checked.scales)
-    steps.scales = checked.scales
-    return checked.outcomes if apart is None else _repeat(steps, checked.outcomes, wanted, took=True)
-
-
-def _as_known(
-    handler: Any,
-    wanted: Mapping[str, bool],
-    tolerances: Mapping[str, float],
-    model_dir: Path,
-    config: Mapping[str, Any],
-    batch_size: int,
-) -> list[wire.Optimized] | None:
-    """Optimise as an earlier load with these very optimisations has found; nothing is compared or compiled.
-
-    Returns:
-        None if nothing of such a load is kept; the model is unchanged.
-    """
+    if apart is None:
+        outcomes, _ = check()
+        keep(outcomes, steps.scales)
+        return outcomes
     try:
-        steps = Steps(handler, model_dir, config, batch_size, compiles=False)
-        with entry_of(_facts(steps, wanted, tolerances, model_dir)) as entry:
-            if entry.outcomes is None:
-                return None
-            steps.scales = entry.scales
-            outcomes = _repeat(steps, entry.outcomes, dict.fromkeys(wanted, False))
-    except NotApplied as error:
-        outcomes = _without(wanted, error)
-    for outcome in outcomes:
-        _note(outcome)
-    return outcomes
+        outcomes, steps.scales = start(apart, check, HandlerError, NotApplied)()
+    except ChildProcessError as error:
+        raise NotApplied(f"the process that checked them died ({error})") from None
+    keep(outcomes, steps.scales)
+    return _repeat(steps, outcomes, wanted, took=True)
 
 
 def _without(wanted: Mapping[str, bool], error: NotApplied) -> list[wire.Optimized]:
@@ -190,7 +169,9 @@ def read_tolerances(config: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _is_on_gpu(handler: Any) -> bool:
-    device = getattr(handler, "device", None)  # of a handler that is no BaseHandler: anything
+    device = None
+    with suppress(Exception):  # of a handler that is no BaseHandler: anything, or a property that raises
+        device = getattr(handler, "device", None)
     return isinstance(device, torch.device) and device.type == "cuda"
 
 
@@ -198,41 +179,6 @@ def _where(handler: Any) -> str:
     if _is_on_gpu(handler):
         return torch.cuda.get_device_name(handler.device)
     return str(read_processor())
-
-
-class _Checked(msgspec.Struct):
-    """The result of a check; with an error there are no outcomes.
-
-    Attributes:
-        scales: of `int8`; None without.
-        refused: why the model is to be rejected.
-        not_applied: why no optimisation can be applied.
-    """
-
-    outcomes: list[wire.Optimized] = []
-    scales: Scales | None = None
-    refused: str = ""
-    not_applied: str = ""
-
-
-def _check_apart(check: Callable[[], _Checked], apart: Apart) -> _Checked:
-    def work() -> bytes:
-        try:
-            return msgspec.msgpack.encode(check())
-        except HandlerError as error:
-            return msgspec.msgpack.encode(_Checked(refused=str(error)))
-        except NotApplied as error:
-            return msgspec.msgpack.encode(_Checked(not_applied=str(error)))
-
-    try:
-        checked = msgspec.msgpack.decode(apart(work)(), type=_Checked)
-    except ChildProcessError as error:
-        raise NotApplied(f"the process that checked them died ({error})") from None
-    if checked.refused:
-        raise HandlerError(checked.refused)
-    if checked.not_applied:
-        raise NotApplied(checked.not_applied)
-    return checked
 
 
 def _repeat(

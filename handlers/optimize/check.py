@@ -22,68 +22,60 @@ from tsctl.handlers.requests.excerpt import message_of
 from tsctl.handlers.sdk.errors import HandlerError
 
 
-class Check:
-    """Checks optimisations on a handler.
+def attempt(steps: Steps, tolerances: Mapping[str, float], name: str, by_name: bool) -> wire.Optimized:
+    """Apply one optimisation, and keep it if it can be done, and does not drift.
 
     Args:
+        steps: with the plain model's sample.
         tolerances: optimisation → largest drift, where the archive names one.
 
     Raises:
-        NotApplied: the plain model fails on the sample.
+        HandlerError: the optimisation was asked for by name, and cannot be applied or drifts too far.
     """
+    began, names = time.perf_counter(), list(steps.done)
+    found: float | None = None
+    agreed: float | None = None
+    lost = steps.classes_lost(name, tolerances)
+    try:
+        if lost is not None:
+            steps.note_expected(name)
+        steps.apply(name)
+        most = steps.tolerance(name, tolerances)
+        if lost is None:
+            found = _drift(steps, name)
+        else:
+            found, agreed, inputs = steps.compare_classes(name)
+        if agreed is None or lost is None or not math.isfinite(found):
+            _check_drift(most, found)
+        else:
+            if name == SCALED_DECODE or name not in CLASSES_LOST:  # pixels; and rounding, after bf16
+                _check_drift(most, max(found, steps.full_drift))
+            _check_classes(agreed, lost, inputs)
+    except Exception as error:  # noqa: BLE001 - a compiler may raise anything
+        why = error if isinstance(error, NotApplied) else NotApplied(in_words(error))
+        if by_name and not why.idle:
+            raise HandlerError(f"`optimize: {name}` cannot be done: {why}") from why.__cause__
+        if not why.idle:  # raised before anything has changed
+            steps.start_again(names)
+        return wire.Optimized(name, False, found, time.perf_counter() - began, message_of(why), idle=why.idle)
+    reached = steps.reached.get(name, "")
+    wanted = None if agreed is None or lost is None else 1 - lost
+    seconds = time.perf_counter() - began
+    return wire.Optimized(name, True, found, seconds, reached, agreement=agreed, wanted=wanted)
 
-    def __init__(self, steps: Steps, tolerances: Mapping[str, float]) -> None:
-        self._steps = steps
-        self._tolerances = tolerances
-        self._expected = steps.sample.expected
 
-    def attempt(self, name: str, by_name: bool) -> wire.Optimized:
-        """Apply one optimisation, and keep it if it can be done, and does not drift.
+def _drift(steps: Steps, name: str) -> float:
+    if name in READING:
+        return steps.reading_drift(name)
+    return max(drift(steps.sample.expected, steps.infer(steps.sample.inputs)), steps.full_drift)
 
-        Raises:
-            HandlerError: the optimisation was asked for by name, and cannot be applied or drifts too far.
-        """
-        began, names = time.perf_counter(), list(self._steps.done)
-        found: float | None = None
-        agreed: float | None = None
-        lost = self._steps.classes_lost(name, self._tolerances)
-        try:
-            if lost is not None:
-                self._steps.note_expected(name)
-            self._steps.apply(name)
-            if lost is None:
-                found = self._drift(name)
-            else:
-                found, agreed, inputs = self._steps.compare_classes(name)
-            if agreed is None or lost is None or not math.isfinite(found):
-                self._check_drift(name, found)
-            else:
-                if name == SCALED_DECODE or name not in CLASSES_LOST:  # pixels; and rounding, after bf16
-                    self._check_drift(name, max(found, self._steps.full_drift))
-                self._check_classes(agreed, lost, inputs)
-        except Exception as error:  # noqa: BLE001 - a compiler may raise anything
-            why = error if isinstance(error, NotApplied) else NotApplied(in_words(error))
-            if by_name and not why.idle:
-                raise HandlerError(f"`optimize: {name}` cannot be done: {why}") from why.__cause__
-            if not why.idle:  # raised before anything has changed
-                self._steps.start_again(names)
-            return wire.Optimized(name, False, found, time.perf_counter() - began, message_of(why), idle=why.idle)
-        reached = self._steps.reached.get(name, "")
-        wanted = None if agreed is None or lost is None else 1 - lost
-        seconds = time.perf_counter() - began
-        return wire.Optimized(name, True, found, seconds, reached, agreement=agreed, wanted=wanted)
 
-    def _drift(self, name: str) -> float:
-        if name in READING:
-            return self._steps.reading_drift(name)
-        return max(drift(self._expected, self._steps.infer(self._steps.sample.inputs)), self._steps.full_drift)
+def _check_drift(most: float, found: float) -> None:
+    if not found <= most:
+        raise NotApplied(f"its drift is {found:.1e}, and {most:.1e} is tolerated")
 
-    def _check_drift(self, name: str, found: float) -> None:
-        most = self._steps.tolerance(name, self._tolerances)
-        if not found <= most:
-            raise NotApplied(f"its drift is {found:.1e}, and {most:.1e} is tolerated")
 
-    def _check_classes(self, agreed: float, lost: float, inputs: int) -> None:
-        if not 1 - agreed <= lost:
-            differ = f"on {inputs} inputs {1 - agreed:.1%} of the best classes differ, and {lost:.1%} are tolerated"
-            raise NotApplied(f"{differ}: name typical inputs as `warmup`, or raise `optimizeTolerance`")
+def _check_classes(agreed: float, lost: float, inputs: int) -> None:
+    if not 1 - agreed <= lost:
+        differ = f"on {inputs} inputs {1 - agreed:.1%} of the best classes differ, and {lost:.1%} are tolerated"
+        raise NotApplied(f"{differ}: name typical inputs as `warmup`, or raise `optimizeTolerance`")

@@ -237,6 +237,9 @@ class Steps:
     def _run(self, rows: int) -> Any:
         return self.infer(self.preprocess(rows))
 
+    def _record(self, rows: int) -> Recorded:
+        return record(self.handler, lambda: self._run(rows))
+
     def _of(self, row: Mapping[str, Any], rows: int) -> Any:
         return self.handler.preprocess([dict(row) for _ in range(rows)])
 
@@ -287,15 +290,11 @@ class Steps:
         self.handler.model.to(memory_format=torch.channels_last)
 
     def _bf16(self) -> None:
-        reason = bfloat16.refusal(self.handler.device)
-        if reason:
-            raise NotApplied(reason)
+        _check(bfloat16.refusal(self.handler.device))
         self.handler.model = bfloat16.Bfloat16(self.handler.model).eval()
 
     def _int8(self) -> None:
-        reason = refusal(self.handler.model, self.handler.device)
-        if reason:
-            raise NotApplied(reason)
+        _check(refusal(self.handler.model, self.handler.device))
         model = self.handler.model = Int8(self.handler.model).eval()
         if self.scales is None:
             inputs = self._varied()
@@ -311,9 +310,7 @@ class Steps:
         self.reached[INT8] = f"{converted} of {count} convolutions and linear layers"
 
     def _compile(self) -> None:
-        reason = inductor.refusal(self.handler.model, self.handler.device)
-        if reason:
-            raise NotApplied(reason)
+        _check(inductor.refusal(self.handler.model, self.handler.device))
         packages = self._packages()
         if packages is not None:
             self.full_drift = packages.drift
@@ -329,9 +326,7 @@ class Steps:
 
     def _onnx_runtime(self) -> None:
         model = self.handler.model
-        reason = onnx_runtime.refusal(model, self.handler.device)
-        if reason:
-            raise NotApplied(reason)
+        _check(onnx_runtime.refusal(model, self.handler.device))
         folder = keeping.folder_for(self.handler, self._model_dir, [*self.done, ONNX_RUNTIME], self.batch_size)
         exported = None if folder is None else keeping.find(folder, model, onnx_runtime.Exported)
         if exported is None:
@@ -342,10 +337,7 @@ class Steps:
         self.handler.model = onnx_runtime.OnnxModel(model, exported).eval()
 
     def _export(self, model: nn.Module, folder: Path | None) -> onnx_runtime.Exported:
-        def call(size: int) -> Recorded:
-            return record(self.handler, lambda: self.infer(self.preprocess(size)))
-
-        make = partial(onnx_runtime.make, model, call)
+        make = partial(onnx_runtime.make, model, self._record)
         try:
             if folder is None:
                 with tempfile.TemporaryDirectory() as draft:
@@ -357,9 +349,7 @@ class Steps:
 
     def _graph(self) -> None:
         handler = self.handler
-        reason = graph.refusal(handler.device)
-        if reason:
-            raise NotApplied(reason)
+        _check(graph.refusal(handler.device))
         capture, answer, normalise = graph.CudaCapture(handler.device), early_answer(handler), None
         if answer is not None and handler.join is not None:  # a user's own stage may use what is normalised
             normalise = handler.join.normalise
@@ -396,14 +386,17 @@ class Steps:
             from tsctl.handlers.optimize.packages.making import make
 
             model, compiler = self.handler.model, find_compiler() or ""
-
-            def call(size: int) -> Recorded:
-                return record(self.handler, lambda: self.infer(self.preprocess(size)))
-
-            return keeping.keep(folder, lambda draft: make(model, call, self.batch_size, draft, compiler, self._beside))
+            return keeping.keep(
+                folder, lambda draft: make(model, self._record, self.batch_size, draft, compiler, self._beside)
+            )
         except Exception as error:  # noqa: BLE001 - torch raises anything for a model that it cannot export
             _log.info("the model is compiled anew in each worker, as it cannot be kept compiled: %s", in_words(error))
             return None
+
+
+def _check(refusal: str) -> None:
+    if refusal:
+        raise NotApplied(refusal)
 
 
 def in_words(error: BaseException) -> str:

@@ -70,10 +70,8 @@ class Concurrent:
             task = self._tasks.get(message.batch)
             if task is not None:
                 task.cancel()
-        elif isinstance(message, wire.Threads):
-            set_threads(message.count)
-        elif isinstance(message, wire.BatchSize):
-            self._runtime.set_batch_size(message.most)
+        else:
+            self._runtime.obey(message, set_threads)
 
     async def _run(self, message: wire.Predict) -> None:
         number, [row] = message.batch, message.rows

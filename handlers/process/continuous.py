@@ -78,10 +78,8 @@ class Continuous:
         elif isinstance(message, wire.Cancel):
             if message.batch in self._active:
                 self._active[message.batch].window.leave()
-        elif isinstance(message, wire.Threads):
-            set_threads(message.count)
-        elif isinstance(message, wire.BatchSize):
-            self._runtime.set_batch_size(message.most)
+        else:
+            self._runtime.obey(message, set_threads)
 
     def _note_left(self) -> None:
         self._some_left = True

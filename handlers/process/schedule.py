@@ -1,6 +1,5 @@
 """How a loaded model runs batches: one after the other, or overlapping (pipeline.py)."""
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -18,26 +17,6 @@ if TYPE_CHECKING:
     from tsctl.handlers.process.pipeline import Ran
 
 
-class Conversation(Protocol):
-    """The connection to the daemon, as the pieces of a batch use it.
-
-    Attributes:
-        news: guards the open windows.
-    """
-
-    news: threading.Condition
-
-    def send(self, message: wire.ToDaemon) -> None: ...
-
-    def open(self, batch: int, windows: Windows) -> None:
-        """Apply credits for this batch to `windows` from now on."""
-
-    def close(self, batch: int) -> None: ...
-
-    def wait(self, done: Callable[[], bool], seconds: float) -> bool:
-        """Read until `done`; return whether `done` became true in time. Several threads may wait."""
-
-
 class Pieces:
     """Takes the pieces of one batch; costs nothing while there are none.
 
@@ -47,7 +26,7 @@ class Pieces:
 
     __slots__ = ("_batch", "_closed", "_connection", "_windows", "waited")
 
-    def __init__(self, connection: Conversation, batch: int) -> None:
+    def __init__(self, connection: DaemonConnection, batch: int) -> None:
         self.waited = 0.0
         self._connection = connection
         self._batch = batch
@@ -125,11 +104,8 @@ class Running(Protocol):
             ConnectionResetError: the daemon is gone.
         """
 
-    def set_threads(self, count: int) -> None:
-        """Use so many threads from the next batch on."""
-
-    def set_batch_size(self, most: int) -> None:
-        """Expect batches of at most so many rows from the next batch on."""
+    def obey(self, message: wire.ToWorker) -> None:
+        """Obey a message that is no batch, from the next batch on."""
 
     def close(self) -> None:
         """Finish the batches in flight; raises as `run` does."""
@@ -215,11 +191,8 @@ class InTurn:
         isolation, too_large = runtime.isolation, runtime.too_large
         connection.send(wire.Done(batch.batch, answers, seconds, measured, isolation, failures, kept, too_large))
 
-    def set_threads(self, count: int) -> None:
-        set_threads(count)
-
-    def set_batch_size(self, most: int) -> None:
-        self._runtime.set_batch_size(most)
+    def obey(self, message: wire.ToWorker) -> None:
+        self._runtime.obey(message, set_threads)
 
     def close(self) -> None:
         """Do nothing: no batch is in flight."""
@@ -256,11 +229,8 @@ class Overlapped:
 
         self._pipeline.submit(batch.rows, done, pieces)
 
-    def set_threads(self, count: int) -> None:
-        self._pipeline.set_threads(count)
-
-    def set_batch_size(self, most: int) -> None:
-        self._runtime.set_batch_size(most)
+    def obey(self, message: wire.ToWorker) -> None:
+        self._runtime.obey(message, self._pipeline.set_threads)
 
     def close(self) -> None:
         self._pipeline.close()

@@ -201,7 +201,8 @@ def _classes(
     if not labels:
         listed = document.get("label_names") or _section(document, "pretrained_cfg").get("label_names")
         described = _section(document, "label_descriptions")
-        labels = {key: described.get(each, each) for key, each in enumerate(listed)} if type(listed) is list else {}
+        named = enumerate(listed if type(listed) is list else ())
+        labels = {key: described.get(each, each) if isinstance(each, str) else each for key, each in named}
     if (model_dir / _NAMES).is_file() or not isinstance(labels, dict) or not labels:
         return None, ""
     if not all(_is_number(key) and isinstance(name, str) for key, name in labels.items()):
@@ -219,7 +220,7 @@ def _document(path: Path) -> dict[str, Any]:
     """Return a file's JSON object; an empty one for no such file, and for a config.json of anybody else's."""
     try:
         document = json.loads(path.read_text())
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         return {}
     except (ValueError, RecursionError) as error:
         if path.name == _CONFIG:
@@ -243,15 +244,17 @@ def _timms(document: Mapping[str, Any]) -> dict[str, Any]:
         for name, usual in (("mean", IMAGENET.mean), ("std", IMAGENET.std), ("interpolation", "bicubic"))
     }
     size, part, mode = own.get("input_size", [3, 224, 224]), own.get("crop_pct") or 0.875, own.get("crop_mode")
-    if type(size) is not list or len(size) != 3 or size[0] != 3 or type(part) not in (int, float) or not 0 < part <= 1:
-        found["resize"] = found["crop"] = _Unknown(f"its input_size {size} and crop_pct {part} are not known here")
+    if type(size) is not list or len(size) != 3 or size[0] != 3 or not all(map(_is_side, size)) or not _is_part(part):
+        found["resize"] = found["crop"] = _Unknown(
+            f"its input_size {_shown(size)} and crop_pct {part} are not known here"
+        )
         return found
     found["crop"] = _read_of_file("crop", size[1:])
     sides = [math.floor(each / part) for each in size[1:]]
     if mode not in (None, "center", "squash"):
         found["resize"] = _Unknown(f"its crop_mode {mode!r} is not known here")
     elif mode != "squash" and sides[0] != sides[1]:
-        found["resize"] = _Unknown(f"its input_size {size} is no square")
+        found["resize"] = _Unknown(f"its input_size {_shown(size)} is no square")
     else:
         found["resize"] = _read_of_file("resize", sides if mode == "squash" else sides[0])
     return found
@@ -263,7 +266,7 @@ def _transformers(document: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     found: dict[str, Any] = {}
     factor = document.get("rescale_factor", 1 / 255)
-    if document.get("do_rescale", True) is not True or type(factor) is not float or abs(factor * 255 - 1) > 1e-3:
+    if document.get("do_rescale", True) is not True or type(factor) is not float or not abs(factor * 255 - 1) <= 1e-3:
         found["mean"] = found["std"] = _Unknown("its pixels are not from 0 to 1")
     elif document.get("do_normalize", True) is not True:
         found["mean"], found["std"] = (0.0,) * 3, (1.0,) * 3
@@ -287,7 +290,7 @@ def _sizes(document: Mapping[str, Any]) -> tuple[Any, Any]:
     if document.get("do_resize", True) is not True or not size:
         what = "it resizes nothing" if not document.get("do_resize", True) else "its `size` names no sides"
         return _Unknown(what), _Unknown(what)
-    if type(shorter) is int and type(document.get("crop_pct")) is float:  # ConvNeXt's
+    if _is_side(shorter) and _is_part(document.get("crop_pct")):  # ConvNeXt's
         if shorter >= _CONVNEXT_SQUASHES_FROM:
             return [shorter, shorter], [shorter, shorter]
         return int(shorter / document["crop_pct"]), shorter
@@ -296,6 +299,15 @@ def _sizes(document: Mapping[str, Any]) -> tuple[Any, Any]:
         crop = document.get("crop_size")
         return resize, [crop.get("height"), crop.get("width")] if isinstance(crop, dict) else crop
     return resize, resize if shorter is None else _Unknown("it crops nothing, so that images differ in shape")
+
+
+def _is_side(value: Any) -> bool:
+    return type(value) is int and 1 <= value <= MOST_SIDE
+
+
+def _is_part(value: Any) -> bool:
+    """Return whether a value is the part of an image's side that is left by a crop."""
+    return type(value) in (int, float) and 0.01 <= value <= 1
 
 
 def _read_of_file(name: str, value: Any) -> Any:

@@ -90,11 +90,7 @@ def to_list(value: Any) -> Any:
 
 
 def to_json(value: Any, *, indented: bool = False) -> str:
-    """Arrays and tensors in answers: as JSON, or as an `.npy` file, where the client's `Accept` names one of the two.
-
-    Within other values they are lists in JSON, and NumPy's scalars are numbers. JSON has no NaN and no infinity: null.
-
-    Encode a value as JSON, with arrays, tensors and NumPy's scalars in it; NaN and infinities are null.
+    """Encode a value as JSON, with arrays, tensors and NumPy's scalars in it; NaN and infinities are null.
 
     Raises:
         TypeError: JSON has no form for the value.

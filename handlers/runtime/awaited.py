@@ -4,6 +4,7 @@ A batch is one call, as of any such handler; `asyncCommunication: true` instead 
 others.
 """
 
+import functools
 import inspect
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from tsctl.handlers import wire
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import UnreadablePayload
-from tsctl.handlers.sdk.loader import EntryPoint, passed_over
+from tsctl.handlers.sdk.loader import EntryPoint
 from tsctl.handlers.typed.waiting import EventLoop, run_on_current_loop
 
 
@@ -23,8 +24,10 @@ class AwaitedEntryPoint(EntryPoint):
     """
 
     def __init__(self, entry: EntryPoint, mode: wire.Mode) -> None:
-        waits = inspect.iscoroutinefunction(entry.handle)
-        super().__init__(entry.instance, self._answer if waits and mode != "async" else entry.handle)
+        handle: Callable[[Any, Context], Any] = entry.handle
+        if inspect.iscoroutinefunction(handle) and mode != "async":
+            handle = functools.wraps(handle)(lambda data, context: self._run(entry.handle(data, context)))
+        super().__init__(entry.instance, handle)
         self.own_handle, self.checks, self.read = entry.own_handle, entry.checks, entry.read
         self.declared, self.notes = entry.declared, entry.notes
         self._entry = entry
@@ -46,21 +49,10 @@ class AwaitedEntryPoint(EntryPoint):
             made = self.instance.initialize(context)
             if inspect.iscoroutine(made):
                 self._run(made)
-            return
-        if self._loop is None:
-            return
-        try:
-            self._answer(None, context)
-        except (TypeError, AttributeError) as error:
-            note = passed_over(self._entry.handle, error)
-            if not note:
-                raise
-            self.notes.append(note)
+        elif self._loop is not None:
+            super().initialize(context)
 
     def close(self) -> None:
         """Cancel what a coroutine has left running, and close the event loop."""
         if self._loop is not None:
             self._loop.close()
-
-    def _answer(self, data: Any, context: Context) -> Any:
-        return self._run(self._entry.handle(data, context))

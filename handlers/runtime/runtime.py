@@ -83,7 +83,7 @@ class BatchPieces:
         self.sent = True
         rows, numbers, encode = self._rows, self._numbers, self._encode
         where = range(len(rows)) if places is None else places
-        pairs = enumerate(zip(where, items, strict=True))
+        pairs = enumerate(zip(where, in_memory(list(items)), strict=True))
         self.send([(numbers[place], encode(index, rows[place], item)) for index, (place, item) in pairs])
 
 
@@ -225,6 +225,13 @@ class Runtime:
     def set_batch_size(self, most: int) -> None:
         """Update the handler's batch size; values that `initialize` derived from the old one stay."""
         self._context.system_properties["batch_size"] = most
+
+    def obey(self, message: wire.ToWorker, use_threads: Callable[[int], None]) -> None:
+        """Obey a message that is no batch: another number of threads, or of rows at most."""
+        if isinstance(message, wire.Threads):
+            use_threads(message.count)
+        elif isinstance(message, wire.BatchSize):
+            self.set_batch_size(message.most)
 
     @property
     def handler(self) -> Any:

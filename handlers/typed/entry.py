@@ -70,9 +70,8 @@ class TypedEntryPoint(EntryPoint):
         kinds = {each.target.kind for each in signature.arguments}
         self._images, self._sounds = "image" in kinds, "audio" in kinds
         self._bounded = self._images or self._sounds
-        tensors = [each.name for each in signature.arguments if each.target.kind == "tensor"]
-        self._tensors = tensors if signature.batches else []
-        self._to_gpu: Callable[[Values], Values] | None = None  # where a batch's tensors go to before the call
+        self._tensors = [each.name for each in signature.arguments if each.target.kind == "tensor"]
+        self._to_gpu: Callable[[Any], Any] | None = None  # moves the tensors of a batch before the call
         self._pixels = Pixels()
         self._decoders = {each.name: decoder_of(each, self._pixels) for each in signature.arguments}
         self._has_instances = False  # a request has had some, ever: nearly no handler is asked so
@@ -281,6 +280,9 @@ class TypedEntryPoint(EntryPoint):
 
     def _run_rows(self, rows: Sequence[int], values: Mapping[int, Values], context: Context) -> list[Any]:
         """Run each row as a call of its own: an exception fails only its row."""
+        if self._to_gpu is not None:
+            tensors = {row: {name: values[row][name] for name in self._tensors if name in values[row]} for row in rows}
+            values = {row: values[row] | there for row, there in self._to_gpu(tensors).items()}
         if not self._signature.waits and not self._signature.streams:
             return [self._run_row(row, values[row], context) for row in rows]
         # The calls of several rows are under way at the same time, each with a context of its own.
@@ -384,7 +386,7 @@ def _arguments_of(method: Callable[..., Any], context: Context) -> list[Any]:
     return [("cpu" if gpu is None else f"cuda:{gpu}") if required[0] == "device" else context]
 
 
-def _to_gpu_of(instance: Any) -> Callable[[Values], Values] | None:
+def _to_gpu_of(instance: Any) -> Callable[[Any], Any] | None:
     """Return what moves tensors to the GPU that a handler's `device` names; None where it names none."""
     import torch
 

@@ -4,6 +4,7 @@ Only handlers with an `async def` import this module, and asyncio with it (20 ms
 """
 
 import asyncio
+import contextvars
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ class EventLoop:
 
     def __init__(self) -> None:
         self._runner = asyncio.Runner()
+        self._context = contextvars.copy_context()  # what one coroutine sets, the next ones find
 
     def close(self) -> None:
         """Cancel the remaining tasks and close the loop."""
@@ -22,11 +24,15 @@ class EventLoop:
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """Run one coroutine to its end."""
-        return self._runner.run(coroutine)
+        # Not by the runner, which asks twice for the handler of SIGINT: `signal.getsignal` makes a text of it, in which
+        # is the result of the task before. A tensor's text takes milliseconds, and waits for the GPU.
+        loop = self._runner.get_loop()
+        return loop.run_until_complete(loop.create_task(coroutine, context=self._context))
 
     def gather(self, calls: Sequence[Awaitable[Any]]) -> list[Any]:
         """Run the rows at the same time; return each row's value, or the exception in its place."""
-        return self._runner.run(_all(calls))
+        values: list[Any] = self.run(_all(calls))
+        return values
 
     def stream(self, streams: Sequence[AsyncIterator[Any]], send: SendPiece) -> list[Any]:
         """Run asynchronous generators at the same time, and send each piece at once; return as `stream_rows` does."""
@@ -34,7 +40,7 @@ class EventLoop:
 
     def each(self, stream: AsyncIterator[Any], take: Callable[[Any], None]) -> None:
         """Run one asynchronous generator to its end."""
-        self._runner.run(_take_each(stream, take))
+        self.run(_take_each(stream, take))
 
 
 def run_on_current_loop(coroutine: Coroutine[Any, Any, Any]) -> Any:

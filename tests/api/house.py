@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.http.peer import Answer, Peer, Server
+from tests.kit.stub import StubEngine
 from tsctl.daemon import paths
 from tsctl.daemon.api.guards import Guard
 from tsctl.daemon.api.inference.held import HeldRequests
@@ -42,7 +43,6 @@ from tsctl.daemon.server.kernel import installed, while_there_is_room
 from tsctl.daemon.server.observation import Observation
 from tsctl.daemon.server.routes import Fields
 from tsctl.daemon.tables import PROTOCOLS
-from tsctl.daemon.workers.stub import StubEngine
 
 S = TypeVar("S", bound=Service)
 PATIENCE = 20.0  # seconds until a test that hangs fails; no test waits for it

@@ -2,8 +2,8 @@
 
 import math
 
+from tests.kit.clock import FakeClock
 from tsctl.daemon.batching.dispatcher import Alarm
-from tsctl.daemon.core.clock import FakeClock
 
 
 class SetAlarm:

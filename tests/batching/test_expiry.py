@@ -5,8 +5,8 @@ import math
 import pytest
 
 from tests.batching.limited import limited, told
+from tests.kit.clock import FakeClock
 from tsctl.daemon.batching.queue import Expiry, Queue
-from tsctl.daemon.core.clock import FakeClock
 
 
 @pytest.mark.parametrize(("seconds", "told_of"), [(0.0009, False), (0.001, True)])

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from tests.kit.stub import StubRowWorker
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.job import Reply
-from tsctl.daemon.workers.stub import StubRowWorker
 
 
 class Rowed(StubVersion):

@@ -38,7 +38,7 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
     asking = None
     try:
         for name in ("finder", "labels", "masks", "words"):
-            served.tsctl("register", str(MODELS / f"{name}.py"), "--model-name", name)
+            served.tsctl("register", str(MODELS / f"{name}.py"), "--name", name)
         asking = subprocess.Popen(
             [TSCTL, "console", "--no-browser"], env=served.environment, stdout=subprocess.PIPE, text=True
         )

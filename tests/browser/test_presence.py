@@ -8,7 +8,7 @@ from tests.browser.conftest import MODELS, Console
 
 def test_a_model_that_comes_and_goes_says_why_it_is_absent_and_when_it_will_be(page: Any, console: Console) -> None:
     served = console.served
-    served.tsctl("register", str(MODELS / "words.py"), "--model-name", "seldom", "--loading", "on_demand")
+    served.tsctl("register", str(MODELS / "words.py"), "--name", "seldom", "--loading", "on_demand")
     try:
         served.ask("/predictions/seldom", b"hello", **{"Content-Type": "text/plain"})
         page.goto(f"{console.url}/#/models/seldom/1.0")
@@ -38,7 +38,7 @@ def test_a_budget_of_memory_is_told_with_its_use(page: Any, console: Console) ->
 def test_an_autoscaled_model_shows_its_range_and_its_last_change(page: Any, console: Console) -> None:
     served = console.served
     served.tsctl("set", "labels", "--target-queue", "50")
-    served.tsctl("scale", "labels", "--workers", "1", "--max-workers", "3")
+    served.tsctl("scale", "labels", "1", "--max-workers", "3")
     try:
         page.get_by_role("row", name="labels").get_by_text("1 / 1 (1–3)").wait_for()
         document = served.describe("labels")
@@ -57,7 +57,7 @@ def test_an_autoscaled_model_shows_its_range_and_its_last_change(page: Any, cons
         ).wait_for()
     finally:
         served.tsctl("set", "labels", "--target-queue", "0")
-        served.tsctl("scale", "labels", "--workers", "1")
+        served.tsctl("scale", "labels", "1")
 
 
 def test_a_routed_model_shows_its_versions_and_the_evidence_of_a_rollout(page: Any, console: Console) -> None:

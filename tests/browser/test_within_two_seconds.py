@@ -77,7 +77,7 @@ def test_a_handler_that_raises_for_one_request_in_twenty(page: Any, console: Con
 
 @pytest.mark.parametrize(("name", "view"), [("slow", "models"), ("slower", "models/slower/1.0")])
 def test_a_queue_that_overflows(page: Any, console: Console, name: str, view: str) -> None:
-    console.served.tsctl("register", str(MODELS / "slow.py"), "--model-name", name, "--batch-size", "1")
+    console.served.tsctl("register", str(MODELS / "slow.py"), "--name", name, "--batch-size", "1")
     console.served.tsctl("set", name, "--queue-jobs", "1")
     at(page, console, view)
     refused = threading.Event()

@@ -19,7 +19,7 @@ from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.limits import HttpLimits
 from tsctl.daemon.http.listener import Listener
 from tsctl.daemon.http.messages import status_response
-from tsctl.daemon.lifecycle.sockets import bind_endpoints, listen
+from tsctl.daemon.lifecycle.sockets import SupervisedListener, bind_endpoints
 
 
 def choose(root: Path, **flags: str) -> list[Endpoint]:
@@ -101,7 +101,8 @@ async def answer_over_tls(tmp_path: Path) -> bytes:
     trusting = ssl.create_default_context(cafile=str(made.certificate))
     listener = Listener(lambda exchange: answer(exchange, []), HttpLimits(1000), LoopClock(asyncio.get_running_loop()))
     (listening,) = bind_endpoints(choose(tmp_path, inference_address="127.0.0.1:0"))
-    server = await listen(listener, listening, context)
+    server = SupervisedListener("https", listener, listening, context)
+    await server.begin()
     try:
         reader, writer = await asyncio.open_connection(*listening.getsockname(), ssl=trusting)
         writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kit.clock import FakeClock
 from tsctl.daemon.core.arena import (
     COPIED_AT_ONCE,
     GIVEN_AT_ONCE,
@@ -24,7 +25,6 @@ from tsctl.daemon.core.arena import (
     open_arena,
     share_steps,
 )
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.places import PAGE, Allocator, Places, pages
 
 MIB = 1024**2

@@ -5,7 +5,8 @@ import math
 
 import pytest
 
-from tsctl.daemon.core.clock import FakeClock, LoopClock, Ticker
+from tests.kit.clock import FakeClock
+from tsctl.daemon.core.clock import LoopClock, Ticker
 
 
 def test_a_call_is_made_at_its_own_moment_unless_it_is_cancelled() -> None:

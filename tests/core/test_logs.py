@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.clock import FakeClock
 from tests.kit.said import said_in
 from tsctl.daemon import paths
 from tsctl.daemon.core import logs
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.logs import LineLog
 from tsctl.daemon.http.access_log import AccessLog, line_of
 from tsctl.daemon.http.messages import Request

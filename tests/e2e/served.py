@@ -23,6 +23,9 @@ ARCHIVES = Path(__file__).parent / "archives"
 # as much to do as it can, importing torch takes 40 s.
 PATIENCE = 60.0
 PAGE = 600.0  # seconds for all commands of a page: some train a model
+# torch names its own folder for compiled models, in the environment of a process that has compiled one: of a daemon
+# that is started after such a test, models would be kept there.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "TORCHINDUCTOR_CACHE_DIR"}
 ADDRESS = "$(tsctl status --json | grep -o 'http://[^\"]*' | head -n 1)"
 
 
@@ -48,7 +51,7 @@ class Served:
         self.folder = folder
         self.store = folder / "store"
         self.store.mkdir()
-        self.environment = os.environ | {
+        self.environment = ENVIRONMENT | {
             "TSCTL_SOCKET": str(folder / "control.sock"),
             "TSCTL_STATE_DIR": str(folder / "state"),
             "TSCTL_MODEL_STORE": str(self.store),

@@ -19,7 +19,7 @@ def pack(served: Served, name: str, version: str, text: str, file: str) -> str:
     handler = served.folder / "answers.py"
     handler.write_text(text)
     options = (
-        "--model-name",
+        "--name",
         name,
         "--version",
         version,
@@ -54,9 +54,9 @@ def test_an_export_that_is_applied_changes_nothing_and_brings_everything_back(se
     (served.folder / "own.py").write_text(ANSWERS.format("own"))
     served.tsctl("register", "a1.mar", "--batch-size", "4", "--max-memory", "2GiB", "--cpus", "0")
     served.tsctl("register", "a2.mar", "--workers", "0")
-    served.tsctl("scale", "a/1.0", "--workers", "2")
+    served.tsctl("scale", "a/1.0", "2")
     served.tsctl("set", "a", "--max-delay", "12.5", "--client-timeout", "30")
-    served.tsctl("register", "own.py:handle", "--model-name", "own")
+    served.tsctl("register", "own.py:handle", "--name", "own")
     exported = served.tsctl("export")
     (served.folder / "all.yaml").write_text(exported)
     pids = [worker["pid"] for worker in served.describe("a")["workers"]]

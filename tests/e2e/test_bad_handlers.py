@@ -199,11 +199,11 @@ def test_a_worker_of_such_a_handler_still_leaves_when_told(served: Served, word:
     answer = do(served, word)
     assert answer.status == 200
     try:
-        served.tsctl("scale", "misbehaves", "--workers", "0")
+        served.tsctl("scale", "misbehaves", "0")
 
         eventually(lambda: not running(answer.json["pid"]), "the worker has left")
     finally:
-        served.tsctl("scale", "misbehaves", "--workers", "1")
+        served.tsctl("scale", "misbehaves", "1")
     if answer.json["child"]:
         eventually(lambda: not running(answer.json["child"]), "what it left is gone, too")
 

@@ -19,7 +19,7 @@ def request_file(tmp_path: Path) -> Path:
 def test_it_says_what_would_happen_and_prints_the_answer(idle: Served, request_file: Path) -> None:
     idle.pack("obey")
 
-    done = idle.run("check", str(idle.store / "obey.mar"), "--input", str(request_file))
+    done = idle.run("check", str(idle.store / "obey.mar"), str(request_file))
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["rows"] == 1
@@ -36,7 +36,7 @@ def test_it_says_what_would_happen_and_prints_the_answer(idle: Served, request_f
 def test_json_is_for_programs(idle: Served, request_file: Path) -> None:
     idle.pack("obey")
 
-    done = idle.run("check", str(idle.store / "obey.mar"), "--input", str(request_file), "--json")
+    done = idle.run("check", str(idle.store / "obey.mar"), str(request_file), "--json")
 
     document = json.loads(done.stdout)
     assert (document["model"]["name"], document["model"]["batchSize"]) == ("obey", 1)
@@ -49,7 +49,7 @@ def test_a_handler_that_raises_fails_the_check(idle: Served, request_file: Path)
     idle.pack("obey")
     request_file.write_text('{"do": "raise"}')
 
-    done = idle.run("check", str(idle.store / "obey.mar"), "--input", str(request_file))
+    done = idle.run("check", str(idle.store / "obey.mar"), str(request_file))
 
     assert (done.returncode, done.stdout) == (1, "")
     assert 'raise ValueError("as you wish")' in done.stderr

@@ -110,7 +110,7 @@ def test_sagemakers_contract(run: Any, idle: Served, layout: str) -> None:
         idle.pack("echo")
     else:
         idle.tsctl(
-            "archive", "--model-name", "echo", "--version", "1.0", "--handler",
+            "archive", "--name", "echo", "--version", "1.0", "--handler",
             str(Path(__file__).parent / "archives" / "echo.py"), "--archive-format", "no-archive",
             "--export-path", str(idle.store),
         )  # fmt: skip

@@ -52,8 +52,8 @@ def test_a_check_takes_the_file_too(idle: Served, tmp_path: Path) -> None:
     sample.write_text("x")
     archive = str(idle.store / idle.pack("declared"))
 
-    without = idle.run("check", archive, "--input", str(sample))
-    given = idle.run("check", archive, "--input", str(sample), "--metrics-config", str(metrics))
+    without = idle.run("check", archive, str(sample))
+    given = idle.run("check", archive, str(sample), "--metrics-config", str(metrics))
     metrics.write_text("- 3")
     invalid = idle.run("check", archive, "--metrics-config", str(metrics))
 

@@ -90,7 +90,7 @@ def test_a_full_disk_is_told_while_requests_are_answered_and_what_was_told_meanw
     assert archive.status == 400 and "cannot be unpacked" in archive.json["message"]
 
     resource.prlimit(echo.pid, resource.RLIMIT_FSIZE, before)
-    echo.tsctl("scale", "echo", "--workers", "2")
+    echo.tsctl("scale", "echo", "2")
     assert echo.command("PATCH", "/models/echo?max_batch_delay=7").status == 200
     assert "scaled to 2 workers" in log(echo) and "could not be written here)" in log(echo)
     echo.stop()
@@ -153,7 +153,7 @@ def test_a_follower_hears_events_live_through_an_upgrade(echo: Served, following
             heard.append(json.loads(out.readline())["kind"])
 
     hear("model-ready")  # the stream has begun
-    echo.tsctl("scale", "echo", "--workers", "2")
+    echo.tsctl("scale", "echo", "2")
     hear("scaled")
     echo.tsctl("upgrade")
     hear("upgraded")

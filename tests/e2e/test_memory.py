@@ -37,9 +37,9 @@ def all_ready(served: Served) -> bool:
 def test_what_was_registered_comes_back_as_it_was(end: Any, served: Served) -> None:
     served.register("echo", "--batch-size", "4", "--max-delay", "20", "--batching", "greedy", version="1.0")
     served.register("echo", version="2.0")
-    served.register("obey", "--model-name", "other", "--workers", "0")
+    served.register("obey", "--name", "other", "--workers", "0")
     served.register("echo", name="gone")
-    served.tsctl("scale", "echo/2.0", "--workers", "2")
+    served.tsctl("scale", "echo/2.0", "2")
     served.tsctl("default", "echo/2.0")
     served.tsctl("unregister", "gone")
     before = listed(served)

@@ -13,7 +13,7 @@ from tsctl.commands.new import KINDS
 def test_the_written_project_is_checked_and_tested_as_it_stands(idle: Served, kind: str) -> None:
     idle.tsctl("new", "made", f"--{kind}")
     project = idle.folder / "made"
-    answer = idle.tsctl("check", str(project / "handler.py"), "--input", str(project / KINDS[kind][2]))
+    answer = idle.tsctl("check", str(project / "handler.py"), str(project / KINDS[kind][2]))
     tested = subprocess.run(
         [sys.executable, "-m", "pytest", "-q"],
         cwd=project, env=idle.environment, capture_output=True, text=True, timeout=PATIENCE,

@@ -89,8 +89,8 @@ def run(project: Path, *arguments: str, program: str | None = None) -> str:
 
 
 def test_such_a_project_is_registered_from_its_file_and_from_an_archive(served: Served, project: Path) -> None:
-    served.tsctl("register", str(project / "app.py"), "--model-name", "file")
-    served.tsctl("archive", str(project / "app.py"), "--model-name", "packed", "--export-path", str(served.store))
+    served.tsctl("register", str(project / "app.py"), "--name", "file")
+    served.tsctl("archive", str(project / "app.py"), "--name", "packed", "--export-path", str(served.store))
     served.tsctl("register", "packed.mar")
 
     assert served.ask("/predictions/file", b"file").body == f"file: {EXPECTED}".encode()

@@ -52,7 +52,7 @@ def test_the_command_line_says_how_requests_run(tokens: Served) -> None:
 
     told = " ".join(tokens.tsctl("describe", "tokens").split())
     assert "batching continuous, at most 4 requests on their own in a worker" in told
-    shown = tokens.run("check", str(tokens.store / "tokens.mar"), "--input", str(tokens.folder / "three"))
+    shown = tokens.run("check", str(tokens.store / "tokens.mar"), str(tokens.folder / "three"))
     assert "batching  continuous, requests on their own in a worker" in shown.stderr
     assert shown.stdout == "1/1 2/1 3/1 \n"
     refused = tokens.run("tune", "tokens")

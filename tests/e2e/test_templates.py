@@ -110,11 +110,11 @@ def test_a_template_that_is_killed_harms_no_worker_and_the_next_has_another(warm
     eventually(lambda: "the template torch has gone: it was killed by signal 9" in log_of(warm), "the daemon knows")
 
     assert ask(warm, "nothing")["pid"] in before
-    warm.tsctl("scale", "warm", "--workers", "3")
+    warm.tsctl("scale", "warm", "3")
     (new,) = templates(warm)
     assert new != template
     assert log_of(warm).count(FIRST) == 2
-    warm.tsctl("scale", "warm", "--workers", "2")
+    warm.tsctl("scale", "warm", "2")
 
 
 def test_workers_share_the_weights_of_a_model_whose_initialize_is_ours(warm: Served) -> None:

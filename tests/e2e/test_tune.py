@@ -40,9 +40,7 @@ def test_a_model_is_measured_and_then_served_as_recommended(served: Served) -> N
     (served.folder / "input").write_bytes(b"x")
     (worker,) = served.describe("linear")["workers"]
 
-    done = served.run(
-        "tune", "linear", "--input", "input", "--clients", "8", "--slo-p99", "10000", "--apply", "--json", *SHORT
-    )
+    done = served.run("tune", "linear", "input", "--clients", "8", "--slo-p99", "10000", "--apply", "--json", *SHORT)
 
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

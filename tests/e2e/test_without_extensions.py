@@ -37,7 +37,7 @@ def test_the_daemon_serves_without_any_extension(core: Served) -> None:
     assert {answer.status for answer in answers} == {200}
     described = core.describe("echo")
     assert described["batchSize"] == 4
-    core.tsctl("scale", "echo", "--workers", "2")
+    core.tsctl("scale", "echo", "2")
     core.tsctl("set", "echo", "--max-delay", "5")
     assert "echo" in core.tsctl("ls")
     assert core.ask("/metrics", method="GET").body.count(b"echo")

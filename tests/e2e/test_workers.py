@@ -90,7 +90,7 @@ def test_scaling_down_lets_a_worker_finish_its_batch(served: Served) -> None:
     eventually(lambda: served.describe("obey")["tsctl"]["batching"]["running"] == 1, "the request runs")
 
     with ThreadPoolExecutor(1) as operator:
-        scaled = operator.submit(served.tsctl, "scale", "obey", "--workers", "0")
+        scaled = operator.submit(served.tsctl, "scale", "obey", "0")
         eventually(lambda: not worker_pids(served, "obey"), "the worker is told to leave")
         gate.touch()
 

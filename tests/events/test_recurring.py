@@ -1,6 +1,6 @@
 """What recurs is told at once, and then once a minute with its count."""
 
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.clock import FakeClock
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.events.recurring import EVERY, MOST_IDS, MOST_SERIES, Recurring
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from tests.http.fake import FakeTransport
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.clock import FakeClock
 from tsctl.daemon.http.connection import CONTINUE
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.limits import HttpLimits

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from tsctl.daemon.core.clock import FakeTimer, LoopClock
+from tests.kit.clock import FakeTimer
+from tsctl.daemon.core.clock import LoopClock
 
 
 class AtOnce(LoopClock):

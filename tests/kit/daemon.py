@@ -12,6 +12,7 @@ from tests.kit.archives import model_files, write_mar
 from tests.kit.build import make_config
 from tests.kit.client import Client
 from tests.kit.in_loop import InLoop
+from tests.kit.stub import StubEngine
 from tsctl.daemon import paths
 from tsctl.daemon.core.clock import LoopClock
 from tsctl.daemon.core.logs import ModelLogs
@@ -21,7 +22,6 @@ from tsctl.daemon.models.registrar import Registrar, Registration
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.settings import Overrides
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.workers.stub import StubEngine
 
 NEVER = 1e6  # seconds; a load or a batch that the test ends itself
 

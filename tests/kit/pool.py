@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 
 from tests.kit.build import make_spec
 from tests.kit.client import Client
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.clock import FakeClock
+from tests.kit.stub import StubEngine, StubWorker
 from tsctl.daemon.core.job import Batch, Fate, Job, Outcome, Reply
 from tsctl.daemon.workers.cores import Placement
 from tsctl.daemon.workers.engine import Exit, Worker
 from tsctl.daemon.workers.pool import Pool
-from tsctl.daemon.workers.stub import StubEngine, StubWorker
 
 
 @dataclass

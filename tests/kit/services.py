@@ -5,12 +5,12 @@ from functools import partial
 from typing import Any
 
 from tests.kit.daemon import StubDaemon
+from tests.kit.stub import StubEngine
 from tsctl.daemon.core.errors import Conflict
 from tsctl.daemon.extension import Extension, Service
 from tsctl.daemon.models.registry import Reservation
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.server.kernel import connect
-from tsctl.daemon.workers.stub import StubEngine
 
 
 class Noted(Extension):

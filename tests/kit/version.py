@@ -4,14 +4,14 @@ from typing import Any
 
 from tests.kit.build import make_model
 from tests.kit.client import Client
+from tests.kit.clock import FakeClock
+from tests.kit.stub import StubEngine, StubWorker
 from tsctl.daemon.batching.dispatcher import Dispatcher
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.job import Job, TimeBudget
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import LoadFailure
 from tsctl.daemon.workers.inflight import CAPACITY
-from tsctl.daemon.workers.stub import StubEngine, StubWorker
 
 HEADER = "x-request-deadline-ms"
 

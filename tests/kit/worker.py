@@ -7,8 +7,8 @@ from unittest.mock import patch
 
 from tests.http.fake import FakeTransport
 from tests.kit.client import Client
+from tests.kit.clock import FakeClock
 from tsctl.daemon.core.arena import Arena
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.job import Batch, Job, Outcome, Reply
 from tsctl.daemon.workers import local
 from tsctl.daemon.workers.engine import (

@@ -14,7 +14,7 @@ from tsctl.daemon.core.errors import StartError
 from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.lifecycle.upgrade.successor import Launch
 from tsctl.daemon.server import models
-from tsctl.daemon.server.assembly import Assembly
+from tsctl.daemon.server.assembly import assemble
 from tsctl.daemon.workers.local_engine import LocalEngine
 
 
@@ -50,14 +50,12 @@ def test_an_extension_that_refuses_to_start_leaves_no_process_of_the_engine(
     monkeypatch.setattr(models, "LocalEngine", made)
     nothing = cast(Any, SimpleNamespace())
     launch = Launch([], os.getcwd())
-    assembly = Assembly(
-        make_config(tmp_path, template="false"), launch, nothing, nothing, [_Refusing()], foreground=False
-    )
+    config = make_config(tmp_path, template="false")
 
-    async def assemble() -> None:
+    async def refuse() -> None:
         with pytest.raises(StartError, match="is not to its liking"):
-            assembly.parts(nothing, Tokens(), None)
+            assemble(config, launch, nothing, nothing, [_Refusing()], nothing, Tokens(), None, foreground=False)
 
-    asyncio.run(assemble())
+    asyncio.run(refuse())
 
     assert ended == ["closed", "killed"]

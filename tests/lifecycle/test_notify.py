@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.kit.build import make_model
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.clock import FakeClock
+from tests.kit.stub import StubEngine
 from tsctl.daemon.lifecycle.notify import Notifier, every, message, notifier_of, status_of
 from tsctl.daemon.models.registry import Registry
-from tsctl.daemon.workers.stub import StubEngine
 
 PID = 4711
 

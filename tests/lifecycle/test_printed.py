@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.clock import FakeClock
 from tsctl.daemon.lifecycle.printed import LOOK_EVERY, MOST_BYTES, PrintedLog
 
 

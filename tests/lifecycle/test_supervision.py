@@ -9,11 +9,10 @@ from typing import Any, cast
 
 import pytest
 
+from tests.kit.clock import FakeClock
 from tsctl.daemon.api.observing.events import EventStream
-from tsctl.daemon.core.clock import FakeClock, LoopClock, Ticker
-from tsctl.daemon.events import loop_watch
+from tsctl.daemon.core.clock import LoopClock, Ticker
 from tsctl.daemon.events.events import Events
-from tsctl.daemon.events.loop_watch import LoopWatch
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.http.limits import HttpLimits
 from tsctl.daemon.http.listener import Listener
@@ -24,6 +23,8 @@ from tsctl.daemon.lifecycle.sockets import SupervisedListener
 from tsctl.daemon.lifecycle.supervision import FIRST_PAUSE, LONGEST_PAUSE, STEADY, Supervision, pause_after
 from tsctl.daemon.metrics.families import servers as server_families
 from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.server import observation
+from tsctl.daemon.server.observation import LoopWatch
 from tsctl.daemon.workers.processes.reaper import Children
 
 LIMITS = HttpLimits(1024, 1.0, 1.0, 1.0)
@@ -232,7 +233,7 @@ def ticker(clock: FakeClock, work: Callable[[], Any]) -> float:
 
 def stalls(clock: FakeClock, work: Callable[[], Any]) -> float:
     LoopWatch(clock, lambda late: work()).begin()
-    return loop_watch.EVERY
+    return observation.EVERY
 
 
 def recurring(clock: FakeClock, work: Callable[[], Any]) -> float:
@@ -283,7 +284,7 @@ def deadlines(clock: FakeClock, work: Callable[[], Any]) -> float:
 def test_an_exception_ends_nothing_that_repeats(
     begin: Callable[[FakeClock, Callable[[], Any]], float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop_watch, "LATE", 0.0)
+    monkeypatch.setattr(observation, "LATE", 0.0)
     clock, calls = FakeClock(), 0
 
     def work() -> None:

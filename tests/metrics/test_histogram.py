@@ -1,12 +1,13 @@
 """Quantiles of counted values are close to those of the values themselves."""
 
 import math
+from bisect import bisect_left
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.daemon.metrics.histogram import FINE, SECONDS, Histogram, quantile
+from tsctl.daemon.metrics.histogram import FINE, SECONDS, Histogram, bucket_of, quantile
 
 TIMES = st.lists(st.floats(0.0001, 120.0), min_size=1, max_size=300)
 
@@ -23,6 +24,14 @@ def test_each_of_prometheus_bounds_is_a_fine_one() -> None:
     assert list(FINE) == sorted(set(FINE))
     assert quantile(FINE, Histogram(FINE).counts, 0.5) is None
     assert quantile(FINE, filled([500.0]).counts, 0.99) == 120.0, "at least the last bound"
+
+
+@given(st.lists(st.floats(0.0, 9.0)), st.floats(-1.0, 10.0))
+def test_a_bucket_is_found_as_bisect_finds_it(bounds: list[float], value: float) -> None:
+    rising = tuple(sorted(bounds))
+
+    for each in (value, *rising):
+        assert bucket_of(rising, each) == bisect_left(rising, each)
 
 
 @given(TIMES, st.sampled_from([0.5, 0.9, 0.99, 1.0]))

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.kit.clock import FakeClock
 from tests.metrics.test_metrics import run
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.metrics.metrics import Metrics, RecentTimer
 from tsctl.daemon.metrics.version import VersionMetrics
 

@@ -3,12 +3,12 @@
 import pytest
 
 from tests.kit.build import make_model
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.clock import FakeClock
+from tests.kit.stub import StubEngine
 from tsctl.daemon.core.errors import Conflict, Stopping, VersionNotFound
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.models.registry import LiveVersions, Registry
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.workers.stub import StubEngine
 
 
 class Lives:

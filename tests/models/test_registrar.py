@@ -7,6 +7,7 @@ import pytest
 
 from tests.kit.archives import model_files, write_files
 from tests.kit.daemon import NEVER, StubDaemon, until
+from tests.kit.stub import StubEngine, StubWorker
 from tests.models.replacements import begin, other, ready, replace
 from tsctl.daemon import paths
 from tsctl.daemon.core.errors import BeingReplaced, Conflict, Stopping, WorkersFailed
@@ -15,7 +16,6 @@ from tsctl.daemon.models.registrar import Registration, no_progress
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.settings import Overrides
 from tsctl.daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
-from tsctl.daemon.workers.stub import StubEngine, StubWorker
 
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback (most recent call last): …")
 

@@ -3,13 +3,13 @@
 import pytest
 
 from tests.kit.build import make_model
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.clock import FakeClock
+from tests.kit.stub import StubEngine
 from tsctl.daemon.core.errors import Conflict, DefaultVersionKept, ModelNotFound, VersionNotFound
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import LoadFailure
-from tsctl.daemon.workers.stub import StubEngine
 
 
 def model(name: str = "m", version: str = "1.0") -> ModelVersion:

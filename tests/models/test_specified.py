@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from tests.kit.daemon import StubDaemon
+from tests.kit.stub import StubEngine
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.extension import Extension, Service
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.settings import ModelSettings, Overrides
 from tsctl.daemon.server.kernel import connect
 from tsctl.daemon.workers.engine import WorkerSpec
-from tsctl.daemon.workers.stub import StubEngine
 
 
 class Specifying(Service):

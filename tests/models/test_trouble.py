@@ -3,7 +3,7 @@
 import json
 
 from tests.kit.said import said_in
-from tsctl.daemon.models.reporting.trouble import TroubleFacts, troubles
+from tsctl.daemon.models.reporting.trouble import troubles
 
 NOW = 1000.0
 
@@ -13,4 +13,4 @@ def test_troubles_are_told_in_a_few_words(given: str) -> str:
     facts = json.loads(given)
     if "ended" in facts:
         facts["ended"] = NOW - facts["ended"]
-    return ", ".join(troubles(TroubleFacts(**facts), NOW))
+    return ", ".join(troubles(NOW, **facts))

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.kit.daemon import NEVER, StubDaemon, until
+from tests.kit.stub import StubWorker
 from tsctl.daemon.core.errors import CleaningTimedOut, Stopping
 from tsctl.daemon.models import retirement
 from tsctl.daemon.models.registrar import no_progress
-from tsctl.daemon.workers.stub import StubWorker
 
 
 async def test_a_worker_that_cannot_be_ended_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

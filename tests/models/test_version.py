@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from tests.kit.build import make_model
+from tests.kit.clock import FakeClock
+from tests.kit.stub import StubEngine, StubWorker
 from tests.kit.version import StubVersion
 from tsctl.daemon.api import submission
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.job import Ending, Job, JobPhase, Param
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import BatchEvents, WorkerListener, WorkerSpec
-from tsctl.daemon.workers.stub import StubEngine, StubWorker
 
 
 def unloaded(**options: Any) -> StubVersion:

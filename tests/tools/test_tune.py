@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from tests.kit.stub import StubEngine
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.clock import LoopClock
 from tsctl.daemon.core.errors import DaemonError, WorkersFailed
 from tsctl.daemon.core.job import Job, Reply
 from tsctl.daemon.tools.tune import ModelServer
 from tsctl.daemon.workers.engine import LoadFailure
-from tsctl.daemon.workers.stub import StubEngine
 
 SETTINGS = {"responseTimeout": 7, "minWorkers": 3, "maxWorkers": 4, "loading": "on_demand"}
 

@@ -15,7 +15,7 @@ import tsctl.commands
 from tests.tsctl.conftest import Invoke
 from tsctl.cli import EVERYDAY, VERBS, all_verbs, main
 from tsctl.extension import extensions, module_of, names
-from tsctl.terminal.verb import Verb, spelled_now
+from tsctl.terminal.verb import Verb
 
 HELP_BUDGET = 0.120  # seconds of CPU
 
@@ -64,37 +64,6 @@ def test_help_lists_twelve_everyday_verbs_serve_first_and_the_way_to_the_others(
     assert f"{len(all_verbs()) - 12} more: `tsctl help all`" in listed
 
 
-@pytest.mark.parametrize(
-    ("typed", "earlier", "now"),
-    [
-        ("m --model-name a", {"--model-name": "--name"}, "m --name a"),
-        ("--model-name=a m", {"--model-name": "--name"}, "--name=a m"),
-        ("--workers 2 m --json", {"--workers": ""}, "m --json 2"),
-        ("m --workers=2", {"--workers": ""}, "m 2"),
-        ("m --workers", {"--workers": ""}, "m --workers"),
-        ("m -- --workers 2", {"--workers": ""}, "m -- --workers 2"),
-        ("m --input -", {"--input": ""}, "m -"),
-    ],
-)
-def test_an_earlier_spelling_is_todays(typed: str, earlier: dict[str, str], now: str) -> None:
-    assert spelled_now(typed.split(), earlier) == now.split()
-
-
-@pytest.mark.parametrize(
-    ("verb", "option"),
-    [
-        ("register", "--model-name"), ("archive", "--model-name"), ("bench", "--connections"), ("tune", "--input"),
-        ("check", "--input"), ("scale", "--workers"), ("console", "--address"),
-    ],
-)  # fmt: skip
-def test_an_earlier_spelling_is_accepted_and_not_shown(invoke: Invoke, verb: str, option: str) -> None:
-    command = main.get_command(click.Context(main), verb)
-
-    assert isinstance(command, Verb) and option in command.earlier
-    assert not re.search(rf"^  (?:-\w, )?{option}\b", invoke(verb, "--help", "all").stdout, re.MULTILINE)
-    assert "No such option" not in invoke(verb, option, "x").stderr
-
-
 def test_without_a_verb_it_shows_its_help_and_that_was_wrong_usage(invoke: Invoke) -> None:
     result = invoke()
 
@@ -125,7 +94,6 @@ def test_an_unknown_verb_is_wrong_usage_and_may_bring_a_suggestion(invoke: Invok
         pytest.param("ls resnet", id="an argument too many"),
         pytest.param("predict resnet", id="an argument too few"),
         pytest.param("scale resnet", id="a number that is missing"),
-        pytest.param("scale resnet --workers=-1", id="an earlier spelling's number out of range"),
         pytest.param("scale resnet -1", id="a number out of range"),
         pytest.param("register resnet.mar --batch-size many", id="a number that is none"),
         pytest.param("register resnet.mar --batching slow", id="a choice that does not exist"),
@@ -159,7 +127,6 @@ def test_wrong_usage_exits_with_2(invoke: Invoke, line: str) -> None:
         "register resnet.mar",
         "unregister resnet",
         "scale resnet 2",
-        "scale resnet --workers 2",
         "restart resnet",
         "default resnet/1.0",
         "predict resnet -",

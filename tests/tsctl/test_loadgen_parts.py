@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.http.fake import FakeTransport
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.clock import FakeClock
 from tsctl.loadgen.connection import LoadConnection, LoadConnectionState
 from tsctl.loadgen.order import read
 

@@ -49,13 +49,13 @@ def test_the_folder_of_a_process_or_daemon_that_lives_stays(tmp_path: Path, lock
     assert folder.exists()
 
 
-def test_a_folder_that_is_being_made_stays(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path)
-    (folder / "owner").unlink()
+def test_the_folder_of_a_process_that_was_killed_before_its_lock_is_removed(tmp_path: Path) -> None:
+    folder = tmp_path / f"{PREFIX}a"
+    folder.mkdir()
 
     remove_leftovers(tmp_path)
 
-    assert folder.exists()
+    assert not folder.exists()
 
 
 def test_no_link_is_followed(tmp_path: Path) -> None:
@@ -163,20 +163,31 @@ def test_a_daemon_that_does_not_listen_in_its_time_leaves_the_log_that_is_named(
     assert Path(raised.value.hint.split("`")[1]).is_file()
 
 
-def test_another_start_leaves_a_folder_that_is_being_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lock = fcntl.flock
+@pytest.mark.parametrize("before", ["open", "flock"])
+def test_where_another_start_removes_a_folder_before_its_lock_another_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str
+) -> None:
+    module = os if before == "open" else fcntl
+    usual, make = getattr(module, before), private_daemon._make_folder
 
-    def late(file: Any, operation: int) -> None:
-        if operation == fcntl.LOCK_EX:  # of the owner; others look at locks without waiting
-            remove_leftovers(tmp_path)
-        lock(file, operation)
+    def late(*arguments: Any) -> Any:
+        monkeypatch.setattr(module, before, usual)
+        remove_leftovers(tmp_path)
+        return usual(*arguments)
+
+    def first(**options: bool) -> Path:
+        folder = make(**options)
+        monkeypatch.setattr(private_daemon, "_make_folder", make)
+        monkeypatch.setattr(module, before, late)
+        return folder
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(fcntl, "flock", late)
+    monkeypatch.setattr(private_daemon, "_make_folder", first)
     daemon = started_by(monkeypatch, subprocess.Popen(SLEEPER))
 
-    assert daemon.folder.exists()
+    assert [daemon.folder] == list(tmp_path.glob(f"{PREFIX}*"))
     daemon.stop()
+    assert not daemon.folder.exists()
 
 
 @contextlib.contextmanager

@@ -198,16 +198,3 @@ def test_a_table_looks_as_rich_would_draw_it(
     plain, by_rich = ([Text.from_ansi(line).plain.rstrip() for line in text.splitlines()] for text in drawn)
     assert plain == by_rich
     assert drawn[0].count("\x1b[32m") == drawn[1].count("\x1b[32m")
-
-
-@pytest.mark.parametrize(
-    ("sizes", "bars"),
-    [
-        pytest.param({}, [], id="none"),
-        pytest.param({"2": 1, "8": 5}, [("2", 1), ("8", 5)], id="each up to eight"),
-        pytest.param({"9": 1, "16": 2, "17": 3, "32": 4}, [("9-16", 3), ("17-32", 7)], id="larger ones in ranges"),
-        pytest.param({"32": 9, "128": 1, "65": 1}, [("32", 9), ("65-128", 2)], id="one alone by its name"),
-    ],
-)
-def test_batch_sizes_have_few_bars(sizes: dict[str, int], bars: list[tuple[str, int]]) -> None:
-    assert render.size_bars(sizes) == bars

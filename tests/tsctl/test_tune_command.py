@@ -183,7 +183,7 @@ def test_a_slow_model_is_measured_for_some_answers_of_each_client(
 def test_a_file_may_be_the_input(invoke: Invoke, load: FakeLoad, tmp_path: Path) -> None:
     (tmp_path / "input.json").write_text("{}")
 
-    invoke("tune", "net", "--input", tmp_path / "input.json", "--workers", "1")
+    invoke("tune", "net", tmp_path / "input.json", "--workers", "1")
 
     assert (load.orders[0]["headers"], load.body) == ([["Content-Type", "application/json"]], b"{}")
 

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import pytest
 
 from tests.kit.build import make_spec
+from tests.kit.clock import FakeClock
 from tests.kit.pool import Heard, StubPool
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.stub import StubEngine, StubWorker
 from tsctl.daemon.workers.cores import Placement
 from tsctl.daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
 from tsctl.daemon.workers.pool import Pool
 from tsctl.daemon.workers.slot import SlotState
 from tsctl.daemon.workers.state import WorkerState
-from tsctl.daemon.workers.stub import StubEngine, StubWorker
 from tsctl.handlers.wire import Loaded
 
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback …")

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.kit.build import make_spec
+from tests.kit.stub import StubEngine, StubWorker
 from tests.kit.worker import LoneWorker
 from tsctl.daemon.core.job import Fate
 from tsctl.daemon.workers.engine import LoadFailure
 from tsctl.daemon.workers.state import WorkerState
-from tsctl.daemon.workers.stub import StubEngine, StubWorker
 
 
 class LoneStub(LoneWorker[StubWorker]):

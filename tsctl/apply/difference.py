@@ -3,7 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, assert_never
 
-from tsctl.apply.plan import PlannedStep, StepKind
+from tsctl.apply.plan import (
+    ChangeSettings,
+    PlannedStep,
+    Register,
+    ScaleWorkers,
+    SetDefault,
+    SetRoute,
+    Unregister,
+    Unroute,
+)
 from tsctl.apply.state import VersionSpec
 from tsctl.setting_text import setting_name, setting_text, setting_unit
 
@@ -29,36 +38,34 @@ class StepTexts(NamedTuple):
 
 
 def texts_of(step: PlannedStep) -> StepTexts:
-    model, version, after, before = step.model, step.version, step.after, step.before
+    model, version = step.model, step.version
     of = f"`{model}` {version}"
-    match step.kind:
-        case StepKind.REGISTER if before is None:
-            return StepTexts("+", model, version, "register", _new(after), f"Registered {of} from {after.url}")
-        case StepKind.REGISTER:
+    match step:
+        case Register(after=after, before=before):
+            if before is None:
+                return StepTexts("+", model, version, "register", _new(after), f"Registered {of} from {after.url}")
             details = _replaced(before, after)
             return StepTexts("~", model, version, "replace", details, f"Replaced {of} by {after.url}")
-        case StepKind.SETTINGS:
-            details = _settings(before, after)
+        case ChangeSettings():
+            details = _settings(step.before, step.after)
             return StepTexts("~", model, version, "set", details, f"Set {of}: {details}")
-        case StepKind.SCALE:
-            details = _scaled(before, after)
+        case ScaleWorkers():
+            details = _scaled(step.before, step.after)
             return StepTexts("~", model, version, "scale", details, f"Scaled {of}: {details}")
-        case StepKind.DEFAULT:
+        case SetDefault():
             done = f"The default version of `{model}` is {version}"
-            return StepTexts("~", model, version, "default", f"instead of {before}", done)
-        case StepKind.ROUTE:
-            shares = _shares(after)
-            return StepTexts("~", model, shares, "route", _rest(after), f"Requests for `{model}` are routed: {shares}")
-        case StepKind.UNROUTE:
-            details, done = (
-                f"all requests, instead of {_shares(before)}",
-                f"`{model}` has no route: version {version} answers",
-            )
+            return StepTexts("~", model, version, "default", f"instead of {step.before}", done)
+        case SetRoute(after=route):
+            shares = _shares(route)
+            return StepTexts("~", model, shares, "route", _rest(route), f"Requests for `{model}` are routed: {shares}")
+        case Unroute(before=route):
+            details = f"all requests, instead of {_shares(route)}"
+            done = f"`{model}` has no route: version {version} answers"
             return StepTexts("~", model, version, "route", details, done)
-        case StepKind.UNREGISTER:
-            return StepTexts("-", model, version, "unregister", before.url, f"Unregistered {of}")
+        case Unregister():
+            return StepTexts("-", model, version, "unregister", step.before.url, f"Unregistered {of}")
         case _:
-            assert_never(step.kind)
+            assert_never(step)
 
 
 def show(steps: Sequence[PlannedStep]) -> None:

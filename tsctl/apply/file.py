@@ -20,6 +20,7 @@ An error names the file, the line and the key.
 """
 
 import json
+import os
 import re
 import tarfile
 import zipfile
@@ -78,7 +79,7 @@ def read_source(text: str, handler: str | None, folder: Path, store: Path | None
     target = registered_target(text, folder)
     if target.kind == "archive" and target.path is None:
         target = ServeTarget(kind="archive", url=absolute(target.url, store))
-        if not Path(target.url).exists():
+        if not os.path.exists(target.url):  # False where Path raises: a name too long
             raise CliError(f"there is no `{text}`, neither in `{folder}` nor in the model store", _stored(store))
     given = handler or parameters_of(target)["handler"]
     return NamedSource(target.url, given, target.version or _version_in(target.url), target.inferred)
@@ -88,7 +89,10 @@ def _stored(store: Path | None) -> str:
     """Return a hint that names the store and its archives."""
     if store is None:
         return "the daemon has no model store; name a path"
-    names = sorted(each.name for each in store.iterdir() if not each.name.startswith("."))
+    try:
+        names = sorted(each.name for each in store.iterdir() if not each.name.startswith("."))
+    except OSError as error:
+        return f"the model store `{store}` cannot be read: {error.strerror}"
     return f"`{store}` holds {', '.join(f'`{name}`' for name in names[:8]) or 'nothing'}"
 
 
@@ -154,8 +158,9 @@ def parse(text: str, name: str, folder: Path, store: Path | None) -> dict[str, M
         name: of the file, for messages.
         folder: from which paths begin.
     """
-    loader = MarkedLoader(text)
+    loader: MarkedLoader | None = None
     try:
+        loader = MarkedLoader(text)
         document = FileNode(name, "", loader, loader.get_single_node())
         models = document.mapping(("models",)).get("models")
         if models is None:
@@ -167,8 +172,11 @@ def parse(text: str, name: str, folder: Path, store: Path | None) -> dict[str, M
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         where = name if mark is None else f"{name}:{mark.line + 1}"
         raise CliError(f"{where}: this is no YAML: {getattr(error, 'problem', None) or error}") from None
+    except RecursionError:
+        raise CliError(f"{name}: this is nested too deeply") from None
     finally:
-        loader.dispose()
+        if loader is not None:
+            loader.dispose()
 
 
 def _model(node: FileNode, name: str, folder: Path, store: Path | None) -> ModelSpec:

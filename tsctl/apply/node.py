@@ -65,6 +65,8 @@ class FileNode:
         self._loader.checked.add(id(node))
         found = set()
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise FileNode(self._file, self.key, self._loader, key).error("a key here is a text", "quote the key")
             if key.value in found:
                 at = FileNode(self._file, f"{self.key}.{key.value}" if self.key else str(key.value), self._loader, key)
                 raise at.error("the key is there twice", "remove one of them")
@@ -81,8 +83,18 @@ class FileNode:
         return str(self._node.value)
 
     def value(self) -> Any:
-        """Return the value as YAML reads it."""
-        return None if self._node is None else self._loader.construct_object(self._node, deep=True)
+        """Return the value as YAML reads it.
+
+        Raises:
+            CliError: the value is none of its tag, as in `!!int many`.
+        """
+        if self._node is None:
+            return None
+        try:
+            return self._loader.construct_object(self._node, deep=True)
+        except (ValueError, AttributeError, TypeError, OverflowError):  # PyYAML raises these for a text of another kind
+            kind = str(self._node.tag).rpartition(":")[2]
+            raise self.error(f"this is {self._shown()}, which is no {kind}", f"remove `!!{kind}`") from None
 
     def read(self, reader: Callable[[Any], Any]) -> Any:
         """Return the value that a reader makes of this one.

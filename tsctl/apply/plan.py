@@ -10,8 +10,7 @@ So a version that answers requests goes only when another answers them, and what
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
-from enum import Enum
-from typing import Any
+from typing import Any, get_args
 
 from tsctl.apply.state import FAILED, ModelSpec, State, VersionSpec
 from tsctl.daemon.tables import MODEL_SETTINGS
@@ -19,36 +18,69 @@ from tsctl.daemon.tables import MODEL_SETTINGS
 _CHANGEABLE = {row.yaml for row in MODEL_SETTINGS if row.changes}
 
 
-class StepKind(Enum):
-    """The kinds of steps, in the order of a plan."""
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One change of a version of a model; `after` is what is to be, `before` what is."""
 
-    REGISTER = "register"  # or, with a `before`, replace the registered version
-    SETTINGS = "set"  # while the version serves
-    SCALE = "scale"
-    UNROUTE = "unroute"  # the default version answers all requests without a version
-    DEFAULT = "default"
-    ROUTE = "route"  # the version with the largest weight becomes the default
-    UNREGISTER = "unregister"  # running requests finish
-
-
-_ORDER = list(StepKind)
+    model: str
+    version: str
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedStep:
-    """One change of a version, or of the version that answers.
+class Register(_Step):
+    """With a `before`, replace the registered version."""
 
-    Attributes:
-        after, before: what is to be, and what is; None for nothing. REGISTER, UNREGISTER: a VersionSpec. SETTINGS:
-            those that change, with the values that were asked for earlier. SCALE: the least and the largest number of
-            workers. DEFAULT: a version. ROUTE, UNROUTE: a route.
-    """
+    after: VersionSpec
+    before: VersionSpec | None = None
 
-    kind: StepKind
-    model: str
-    version: str
-    after: Any
-    before: Any = None
+
+@dataclass(frozen=True, slots=True)
+class ChangeSettings(_Step):
+    """While the version serves: of the settings those that change; before, those that were asked for earlier."""
+
+    after: Mapping[str, Any]
+    before: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleWorkers(_Step):
+    """The least and the largest number of workers."""
+
+    after: tuple[int, int]
+    before: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Unroute(_Step):
+    """The version, which is the default one, answers all requests without a version."""
+
+    before: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SetDefault(_Step):
+    """The version answers instead of another one; a route goes, too."""
+
+    before: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetRoute(_Step):
+    """The version with the largest weight becomes the default."""
+
+    after: Mapping[str, Any]
+    before: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Unregister(_Step):
+    """Running requests finish."""
+
+    before: VersionSpec
+
+
+PlannedStep = Register | ChangeSettings | ScaleWorkers | Unroute | SetDefault | SetRoute | Unregister
+_ORDER = get_args(PlannedStep)
 
 
 def plan(now: State, wanted: State) -> list[PlannedStep]:
@@ -64,11 +96,9 @@ def plan(now: State, wanted: State) -> list[PlannedStep]:
             # The default version goes last: the daemon keeps it while there are others.
             versions = sorted(model.versions, key=lambda version: version == model.default)
             if model.route:
-                steps.append(PlannedStep(StepKind.UNROUTE, name, model.default, None, model.route))
-            steps += [
-                PlannedStep(StepKind.UNREGISTER, name, version, None, model.versions[version]) for version in versions
-            ]
-    return sorted(steps, key=lambda step: _ORDER.index(step.kind))  # stable: within a kind the order stays
+                steps.append(Unroute(name, model.default, model.route))
+            steps += [Unregister(name, version, model.versions[version]) for version in versions]
+    return sorted(steps, key=lambda step: _ORDER.index(type(step)))  # stable: within a kind the order stays
 
 
 def only(state: State, names: Container[str]) -> State:
@@ -84,29 +114,27 @@ def _model(name: str, now: ModelSpec | None, wanted: ModelSpec) -> list[PlannedS
     default = wanted.default if now is None else now.default
     route = {} if now is None else now.route
     if wanted.route != route and wanted.route:
-        steps.append(PlannedStep(StepKind.ROUTE, name, wanted.default, wanted.route, route))
+        steps.append(SetRoute(name, wanted.default, wanted.route, route))
     elif default != wanted.default:
-        steps.append(
-            PlannedStep(StepKind.DEFAULT, name, wanted.default, wanted.default, default)
-        )  # removes the route, too
+        steps.append(SetDefault(name, wanted.default, default))
     elif wanted.route != route:
-        steps.append(PlannedStep(StepKind.UNROUTE, name, wanted.default, None, route))
+        steps.append(Unroute(name, wanted.default, route))
     left = [version for version in registered if version not in wanted.versions]
-    return steps + [PlannedStep(StepKind.UNREGISTER, name, version, None, registered[version]) for version in left]
+    return steps + [Unregister(name, version, registered[version]) for version in left]
 
 
 def _version(name: str, version: str, now: VersionSpec | None, wanted: VersionSpec) -> list[PlannedStep]:
     if now is None:
-        return [PlannedStep(StepKind.REGISTER, name, version, wanted)]
+        return [Register(name, version, wanted)]
     changed = {key: value for key, value in wanted.settings.items() if now.settings.get(key) != value}
     if _is_loaded_anew(now, wanted, changed):
-        return [PlannedStep(StepKind.REGISTER, name, version, wanted, now)]
+        return [Register(name, version, wanted, now)]
     steps: list[PlannedStep] = []
     if changed:
         before = {key: now.settings.get(key) for key in changed}
-        steps.append(PlannedStep(StepKind.SETTINGS, name, version, changed, before))
+        steps.append(ChangeSettings(name, version, changed, before))
     if wanted.workers is not None and now.workers is not None and wanted.workers != now.workers:
-        steps.append(PlannedStep(StepKind.SCALE, name, version, wanted.workers, now.workers))
+        steps.append(ScaleWorkers(name, version, wanted.workers, now.workers))
     return steps
 
 

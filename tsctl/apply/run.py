@@ -4,21 +4,31 @@ The undoing is a plan, too: from the state that the failure has left to the stat
 unpacked archives of that state until the next change, so even an archive whose file is gone comes back.
 """
 
-import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, assert_never
 
 from tsctl.apply.difference import documents, show, texts_of
-from tsctl.apply.plan import PlannedStep, StepKind, only, plan
+from tsctl.apply.plan import (
+    ChangeSettings,
+    PlannedStep,
+    Register,
+    ScaleWorkers,
+    SetDefault,
+    SetRoute,
+    Unregister,
+    Unroute,
+    only,
+    plan,
+)
 from tsctl.apply.state import DaemonState, State, read_state
 from tsctl.client import DaemonClient, model_path
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.errors import CliError, Interrupted
 from tsctl.progress import warn, work
 from tsctl.setting_text import NO_NAMES
-from tsctl.streams import echo
+from tsctl.streams import echo, echo_json
 
 _CHANGE = "X-Tsctl-Change"  # of the daemon: requests with one token are one change for `tsctl rollback`
 _ROWS = {row.yaml: row for row in MODEL_SETTINGS if row.yaml}
@@ -34,7 +44,7 @@ class ChangingDaemon(NamedTuple):
         """Return the registered versions.
 
         Raises:
-            CliError: the daemon does not answer, or is older than this command.
+            CliError: the daemon does not answer.
         """
         return read_state(self.client.json("GET", "/tsctl/registrations"), self.store)
 
@@ -64,7 +74,7 @@ class ChangingDaemon(NamedTuple):
             document = {"applied": not dry_run, "changes": documents(steps)}
             if not dry_run:
                 execute(self, steps, start, lambda line: None)
-            echo(json.dumps(document, indent=2))
+            echo_json(document)
             return
         from tsctl import render
 
@@ -127,23 +137,23 @@ def _undo(daemon: ChangingDaemon, names: set[str], start: State, tell: Callable[
 
 def _execute(client: DaemonClient, step: PlannedStep) -> None:
     named = f"/models/{model_path(f'{step.model}/{step.version}')}"
-    match step.kind:
-        case StepKind.REGISTER:
+    match step:
+        case Register():
             _register(client, step, named)
-        case StepKind.SETTINGS:
+        case ChangeSettings():
             client.json("PATCH", named, **_parameters(step.after))
-        case StepKind.SCALE:
+        case ScaleWorkers():
             _scale(client, step, named, step.after)
-        case StepKind.DEFAULT:
+        case SetDefault():
             client.json("PUT", f"{named}/set-default")
-        case StepKind.ROUTE:
+        case SetRoute():
             client.json("PUT", f"/models/{model_path(step.model)}/route", **_route_parameters(step.after))
-        case StepKind.UNROUTE:
+        case Unroute():
             client.json("DELETE", f"/models/{model_path(step.model)}/route")
-        case StepKind.UNREGISTER:
+        case Unregister():
             client.json("DELETE", named)
         case _:
-            assert_never(step.kind)
+            assert_never(step)
 
 
 def _route_parameters(route: Mapping[str, Any]) -> dict[str, str]:
@@ -152,7 +162,7 @@ def _route_parameters(route: Mapping[str, Any]) -> dict[str, str]:
     return {"weights": shares} | {name: str(value).lower() for name, value in rest.items()}
 
 
-def _register(client: DaemonClient, step: PlannedStep, named: str) -> None:
+def _register(client: DaemonClient, step: Register, named: str) -> None:
     spec, replaces = step.after, step.before
     workers = spec.workers or (replaces.workers if replaces is not None else None)
     document = work(
@@ -179,7 +189,7 @@ def _register(client: DaemonClient, step: PlannedStep, named: str) -> None:
         _scale(client, step, named, workers)
 
 
-def _scale(client: DaemonClient, step: PlannedStep, named: str, workers: tuple[int, int]) -> None:
+def _scale(client: DaemonClient, step: Register | ScaleWorkers, named: str, workers: tuple[int, int]) -> None:
     work(
         client,
         "PUT",

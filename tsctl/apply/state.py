@@ -64,14 +64,12 @@ class DaemonState:
         ephemeral: names of models that a program serves as long as it runs, such as `tsctl serve`.
         earlier: each model before its latest change.
         changed: when that was, in seconds since the epoch.
-        routes: whether the daemon knows routes.
     """
 
     models: State
     ephemeral: frozenset[str]
     earlier: State
     changed: Mapping[str, float]
-    routes: bool = False
 
     def check_lasting(self, name: str) -> None:
         """Check that a model is not served by a program, which alone decides about it.
@@ -97,7 +95,7 @@ def read_state(document: Mapping[str, Any], store: Path | None) -> DaemonState:
         raise CliError(f"the daemon is still restoring `{restoring[0]}`", "try again when `tsctl ls` shows the model")
     lasting = [each for each in document["versions"] if not each["ephemeral"]]
     return DaemonState(
-        models=_models(lasting, store, document.get("routes", {})),
+        models=_models(lasting, store, document["routes"]),
         ephemeral=frozenset(each["name"] for each in document["versions"] if each["ephemeral"]),
         earlier={
             name: model
@@ -105,7 +103,6 @@ def read_state(document: Mapping[str, Any], store: Path | None) -> DaemonState:
             for name, model in _models(each["versions"], store, {key: each.get("route") or {}}).items()
         },
         changed={name: each["time"] for name, each in document["earlier"].items()},
-        routes="routes" in document,
     )
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 
-from tsctl.errors import CliError
 from tsctl.options import json_option
 from tsctl.terminal.verb import Verb
 
@@ -54,10 +53,6 @@ def command(socket: Path | None, file: Path, dry_run: bool, keep_others: bool, a
     state = daemon.state()
     for name in wanted:
         state.check_lasting(name)
-        if wanted[name].route and not state.routes:
-            raise CliError(
-                f"`{name}` has a `route`, which this daemon does not know", "name the `default` version instead"
-            )
     now = only(state.models, wanted) if keep_others else state.models
     steps = plan(now, wanted)
     same = f"No change: the models are as `{file}` says"

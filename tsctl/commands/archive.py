@@ -31,9 +31,11 @@ _IMAGES = ("config.json", "preprocessor_config.json")  # timm's and Hugging Face
 _READ_IMAGES = ("image_classifier", "image_segmenter")
 
 
-@click.command(cls=Verb, earlier={"--model-name": "--name"})
+@click.command(cls=Verb)
 @click.argument("target", required=False, type=click.Path())
-@click.option("--name", "model_name", metavar="NAME", help="The model's name: letters, digits, `_`, `-`, `.`.")
+@click.option(
+    "--name", "--model-name", "model_name", metavar="NAME", help="The model's name: letters, digits, `_`, `-`, `.`."
+)
 @click.option("-v", "--version", metavar="VERSION", help="The model's version, such as 1.0.")
 @click.option("--handler", metavar="HANDLER", help="A built-in handler, FILE.py or FILE.py:FUNCTION.")
 @click.option("--model-file", type=_FILE, help="Python file with the model's one torch.nn.Module class.")
@@ -60,8 +62,7 @@ def command(
     archive_format: str,
     force: bool,
 ) -> None:
-    """Pack a model into an archive. The options are those of torch-model-archiver, whose --model-name
-    is --name here, and accepted.
+    """Pack a model into an archive. The options are those of torch-model-archiver.
 
     With TARGET, a handler (handler.py) or a model file as for `tsctl serve`, name, version, handler and
     files are inferred. What a Python file imports from its folder, or opens there, is packed, too. An option

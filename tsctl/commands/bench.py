@@ -1,16 +1,16 @@
 """`tsctl bench`."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from tsctl.client import DaemonClient, content_of, content_type_of, model_path
+from tsctl.daemon.tables import size_bars
 from tsctl.errors import CliError
 from tsctl.generator import BUSY, MOST_CONNECTIONS, call_way_to, failure_texts, generator, way_to
-from tsctl.options import json_option, model_argument
-from tsctl.streams import echo
+from tsctl.options import content_type_option, json_option, model_argument
+from tsctl.streams import echo, echo_json
 from tsctl.tensors.bodies import METHOD, write_binary_body, write_grpc_message
 from tsctl.tensors.requests import RequestInTensors, read_inference_request
 from tsctl.terminal.verb import Verb
@@ -19,7 +19,7 @@ SECONDS = 10.0
 LACKING = 0.05  # of the time: waiting for a core below this share is not reported
 
 
-@click.command(cls=Verb, earlier={"--connections": "--clients"})
+@click.command(cls=Verb)
 @model_argument
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
@@ -49,9 +49,7 @@ LACKING = 0.05  # of the time: waiting for a core below this share is not report
     metavar="S",
     help="Timeout of an answer, in seconds [default: 60].",
 )
-@click.option(
-    "--content-type", metavar="TYPE", help="Content type of FILE [default: by its name for JSON and text, else none]."
-)
+@content_type_option
 @click.option(
     "--protocol",
     type=click.Choice(["predictions", "v2", "grpc"]),
@@ -135,7 +133,7 @@ def command(
 
     if as_json:
         del found["stage"]
-        echo(json.dumps(document | found, indent=2))
+        echo_json(document | found)
     else:
         show(document | found | {"bestSize": best_size_text(after.get("learned", {}), after.get("batchSize", 0))})
     for note in notes(found):
@@ -234,7 +232,7 @@ def show(document: dict[str, Any]) -> None:
         render.heading("Batches by reason")
         render.histogram(list(batches["reasons"].items()))
         render.heading("Batches by size")
-        render.histogram(render.size_bars(batches["sizes"]))
+        render.histogram(size_bars(batches["sizes"]))
     if latency["max"]:
         render.heading("Latency")
         render.histogram([(f"≤ {_time(bar['upTo'])}", bar["count"]) for bar in document["histogram"]])

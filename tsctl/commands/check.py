@@ -1,6 +1,5 @@
 """`tsctl check`."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,14 @@ from tsctl.options import content_type_option, json_option, sample_argument
 from tsctl.render import batching_text, bytes_text, live
 from tsctl.serving.requests import checked_target
 from tsctl.serving.showing import takes_text, tensors_text
-from tsctl.streams import echo
+from tsctl.streams import echo, echo_json
 from tsctl.terminal.relay import events_of
 from tsctl.terminal.verb import Verb
 
 CHECK = (sys.executable, "-P", "-m", "tsctl.daemon.tools.check")
 
 
-@click.command(cls=Verb, earlier={"--input": ""})
+@click.command(cls=Verb)
 @click.argument("target", metavar="TARGET", type=click.Path())
 @sample_argument
 @content_type_option
@@ -73,7 +72,7 @@ def command(
                     raise CliError(event["message"].partition("\n")[0])  # the worker has printed the rest
     if as_json:
         found = {"target": target, "model": loaded, "answer": answer}
-        echo(json.dumps({name: _without_stage(event) for name, event in found.items()}, indent=2))
+        echo_json({name: _without_stage(event) for name, event in found.items()})
     if answer is not None:
         _show_answer(answer, as_json=as_json)
 

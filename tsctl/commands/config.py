@@ -1,6 +1,5 @@
 """`tsctl config`."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.options import json_option, optional_model_argument
-from tsctl.streams import echo
+from tsctl.streams import echo_json
 from tsctl.terminal.verb import Verb
 
 _UNITS = {row.yaml: f" {row.written.unit}" for row in MODEL_SETTINGS if row.written.unit}
@@ -37,7 +36,7 @@ def command(socket: Path | None, model: str | None, as_json: bool) -> None:
     else:
         settings = client.json("GET", f"/models/{model_path(model)}")[0]["tsctl"]["settings"]
     if as_json:
-        echo(json.dumps(settings, indent=2))
+        echo_json(settings)
         return
     from tsctl import render
 

@@ -15,7 +15,7 @@ from tsctl.terminal.verb import Verb
 _FILE = click.Path(path_type=Path)
 
 
-@click.command(cls=Verb, earlier={"--address": "--host"})
+@click.command(cls=Verb)
 @click.option("--host", default="127.0.0.1", metavar="IP", help="The IP address to listen on [default: 127.0.0.1].")
 @click.option(
     "--port",

@@ -1,6 +1,5 @@
 """`tsctl describe`."""
 
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,10 +8,11 @@ from typing import Any
 import click
 
 from tsctl.client import DaemonClient, model_path
+from tsctl.daemon.tables import size_bars
 from tsctl.errors import hint
 from tsctl.extension import extensions
 from tsctl.options import json_option, model_argument
-from tsctl.streams import echo
+from tsctl.streams import echo, echo_json
 from tsctl.terminal.verb import Verb
 from tsctl.trouble import STYLE, beside_state
 
@@ -29,7 +29,7 @@ def command(socket: Path | None, model: str, as_json: bool) -> None:
     """
     documents = DaemonClient(socket).json("GET", f"/models/{model_path(model)}")
     if as_json:
-        echo(json.dumps(documents, indent=2))
+        echo_json(documents)
         return
     for index, document in enumerate(documents):
         if index:
@@ -108,7 +108,7 @@ def show(document: dict[str, Any]) -> None:
         render.heading("Traffic")
         render.facts(_traffic(batching))
         render.heading("Batches by size")
-        render.histogram(render.size_bars(batching["sizes"]))
+        render.histogram(size_bars(batching["sizes"]))
         render.heading("Batches by reason")
         reasons = sorted(batching["reasons"].items(), key=lambda pair: -pair[1])
         render.histogram(reasons, notes=[batching["meanings"].get(reason, "") for reason, _ in reasons])

@@ -1,12 +1,11 @@
 """`tsctl doctor`."""
 
-import json
 import os
 
 import click
 
 from tsctl.options import json_option
-from tsctl.streams import echo
+from tsctl.streams import echo_json
 from tsctl.terminal.verb import Verb
 
 
@@ -26,7 +25,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
     verdicts = examine(gather(ctx.obj, os.environ))
     if as_json:
         checks = [{"check": name, **each._asdict()} for name, each in verdicts.items()]
-        echo(json.dumps({"serves": not breaks_serving(verdicts), "checks": checks}, indent=2))
+        echo_json({"serves": not breaks_serving(verdicts), "checks": checks})
     else:
         from tsctl import render
 

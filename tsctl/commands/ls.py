@@ -1,6 +1,5 @@
 """`tsctl ls`."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from tsctl.client import DaemonClient
 from tsctl.errors import hint
 from tsctl.extension import extensions
 from tsctl.options import json_option
-from tsctl.streams import echo
+from tsctl.streams import echo, echo_json
 from tsctl.terminal.verb import Verb
 from tsctl.trouble import STYLE, beside_state, troubles_of, worst_first
 
@@ -34,7 +33,7 @@ def command(socket: Path | None, as_json: bool) -> None:
     """
     models = DaemonClient(socket).json("GET", "/tsctl/status")["models"]
     if as_json:
-        echo(json.dumps(models, indent=2))
+        echo_json(models)
         return
     if not models:
         echo("No model is registered; `tsctl register ARCHIVE` adds one", err=True)

@@ -14,7 +14,7 @@ import click
 from tsctl.client import DaemonClient, content_of, content_type_of, model_path, refuse
 from tsctl.daemon.setting_values import size_text
 from tsctl.options import model_argument
-from tsctl.streams import echo, write
+from tsctl.streams import echo, echo_json, write
 from tsctl.terminal.verb import Verb
 
 _TEXTUAL = ("application/json", "application/x-ndjson", "application/xml", "application/yaml")
@@ -69,7 +69,7 @@ def command(
         if as_json:
             answer_body = b"".join(pieces)
             told = {"model": model, "status": status, "contentType": kind, "seconds": time.monotonic() - started}
-            echo(json.dumps(told | _readable(kind, answer_body), indent=2))
+            echo_json(told | _readable(kind, answer_body))
             return
         _print(kind, pieces)
 

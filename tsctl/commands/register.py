@@ -1,7 +1,6 @@
 """`tsctl register`."""
 
 import contextlib
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,14 @@ from tsctl.completion import complete_archive
 from tsctl.errors import CliError
 from tsctl.options import json_option, model_parameters, register_options
 from tsctl.progress import warn, work
-from tsctl.serving.failures import explained, folder_of
+from tsctl.serving.failures import explained, folder_of, is_taken
 from tsctl.serving.requests import ARCHIVE_NOT_FOUND, not_found, parameters_of, registered_target
-from tsctl.streams import echo
+from tsctl.streams import echo, echo_json
 from tsctl.terminal.registered import show_registered, starting_line, url_of
 from tsctl.terminal.verb import Verb
 
 
-@click.command(cls=Verb, earlier={"--model-name": "--name"})
+@click.command(cls=Verb)
 @click.argument("archive", shell_complete=complete_archive)
 @register_options
 @click.option("--name", metavar="NAME", help="Register under this name instead of the archive's.")
@@ -105,6 +104,9 @@ def command(
     except CliError as error:
         if target.kind == "archive" and target.path is None and error.kind == ARCHIVE_NOT_FOUND:
             raise not_found(error, archive, Path.cwd()) from None
+        if is_taken(error) and not replace:
+            hint = "`--replace` replaces it, and no request fails; `--name` registers another model beside it"
+            raise CliError(error.message, hint) from None
         if not target.inferred:  # of an archive, whose author may be another: the whole traceback
             raise
         raise explained(error, name or target.model_name, folder_of(target), archive) from None
@@ -113,7 +115,7 @@ def command(
     with contextlib.suppress(CliError, KeyError):  # what is registered is registered, whatever its URL is
         document["url"] = url_of(client, document["modelName"], document["modelVersion"])
     if as_json:
-        echo(json.dumps(document, indent=2))
+        echo_json(document)
         return
     echo(document["status"])
     warn(document)

@@ -1,6 +1,5 @@
 """`tsctl route`."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.completion import complete_weight
 from tsctl.options import json_option, model_argument
-from tsctl.streams import echo
+from tsctl.streams import echo, echo_json
 from tsctl.terminal.verb import Verb
 
 
@@ -59,7 +58,7 @@ def _show(document: dict[str, Any], *, as_json: bool) -> None:
     from tsctl.commands.describe import route_text
 
     if as_json:
-        echo(json.dumps(document, indent=2))
+        echo_json(document)
         return
     name, route = document["modelName"], document["route"]
     if route is None:

@@ -1,6 +1,5 @@
 """`tsctl scale`."""
 
-import json
 from pathlib import Path
 
 import click
@@ -9,11 +8,11 @@ from tsctl.client import DaemonClient, model_path
 from tsctl.errors import hint
 from tsctl.options import json_option, model_argument
 from tsctl.progress import warn, work
-from tsctl.streams import echo
+from tsctl.streams import echo, echo_json
 from tsctl.terminal.verb import Verb
 
 
-@click.command(cls=Verb, earlier={"--workers": ""})
+@click.command(cls=Verb)
 @model_argument
 @click.argument("workers", type=click.IntRange(min=0), metavar="N")
 @click.option(
@@ -41,7 +40,7 @@ def command(socket: Path | None, model: str, workers: int, max_workers: int | No
         numbers = {"from": had, "to": workers} | ({"most": most} if most > workers else {})
         scaled = {"modelName": name, "modelVersion": version, "workers": numbers}
         warning = {name: document[name] for name in ("warning",) if name in document}
-        echo(json.dumps(scaled | warning, indent=2))
+        echo_json(scaled | warning)
         return
     was = _number(had, before.get("maxWorkers", had))
     now = _number(workers, most)

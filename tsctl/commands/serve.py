@@ -10,7 +10,7 @@ from tsctl.options import host_option, model_parameters, port_option, register_o
 from tsctl.terminal.verb import Verb
 
 
-@click.command(cls=Verb, earlier={"--model-name": "--name"})
+@click.command(cls=Verb)
 @click.argument("targets", metavar="TARGET...", nargs=-1, required=True, type=click.Path())
 @click.option("--name", metavar="NAME", help="The model's name [default: inferred from TARGET].")
 @click.option("--handler", metavar="HANDLER", help="The handler [default: TARGET, or base_handler for a model file].")

@@ -1,6 +1,5 @@
 """`tsctl set`."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.options import json_option, model_argument, model_parameters, set_options
 from tsctl.setting_text import setting_name, setting_text, setting_unit
-from tsctl.streams import echo
+from tsctl.streams import echo, echo_json
 from tsctl.terminal.verb import Verb
 
 
@@ -35,7 +34,7 @@ def command(socket: Path | None, /, model: str, as_json: bool, **settings: Any) 
         raise click.UsageError("no change requested: add at least one option, such as `--batch-size 8`")
     document = DaemonClient(socket).json("PATCH", f"/models/{model_path(model)}", **asked)
     if as_json:
-        echo(json.dumps(document, indent=2))
+        echo_json(document)
         return
     for change in document["changes"]:
         echo(_sentence(change, f"`{document['modelName']}` {document['modelVersion']}"))

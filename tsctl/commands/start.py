@@ -7,6 +7,8 @@ from typing import Any
 import click
 
 from tsctl.client import DaemonClient
+from tsctl.daemon.setting_values import parse_path
+from tsctl.errors import CliError
 from tsctl.launch import await_models, run, start
 from tsctl.options import daemon_arguments, own_state_dir, setting_options
 from tsctl.streams import echo
@@ -29,7 +31,10 @@ def command(socket: Path | None, /, **given: Any) -> None:
     if take_torchserve_flags(given):
         run(daemon_arguments(socket, given))
     chosen = given.get("state_dir") or os.environ.get("TSCTL_STATE_DIR")
-    state_dir = Path(chosen).expanduser().absolute() if chosen else own_state_dir()
+    try:
+        state_dir = parse_path(str(chosen)) if chosen else own_state_dir()
+    except ValueError as error:
+        raise CliError(f"TSCTL_STATE_DIR: {error}") from None
     status = start(daemon_arguments(socket, given), state_dir)
     waiting = await_models(DaemonClient(Path(status["socket"])), time.sleep)
     for note in status.get("notes", ()):

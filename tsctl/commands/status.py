@@ -1,6 +1,5 @@
 """`tsctl status`."""
 
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ import click
 
 from tsctl.client import DaemonClient
 from tsctl.options import json_option
-from tsctl.streams import echo
+from tsctl.streams import echo_json
 from tsctl.terminal.verb import Verb
 from tsctl.trouble import STYLE, troubles_of
 
@@ -22,7 +21,7 @@ def command(socket: Path | None, as_json: bool) -> None:
     """Show the daemon and a summary of its models. Exit code 3 means that no daemon is running."""
     status = DaemonClient(socket).json("GET", "/tsctl/status")
     if as_json:
-        echo(json.dumps(status, indent=2))
+        echo_json(status)
         return
     from tsctl import render
 

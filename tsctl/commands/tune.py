@@ -1,6 +1,5 @@
 """`tsctl tune`."""
 
-import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from tsctl.client import DaemonClient, model_path
 from tsctl.daemon import paths
 from tsctl.errors import CliError
 from tsctl.options import content_type_option, json_option, model_argument, sample_argument
-from tsctl.streams import echo
+from tsctl.streams import echo, echo_json
 from tsctl.terminal.verb import Verb
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ _PATIENCE = 60.0  # seconds that a request may wait in the queue
 _MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
 
 
-@click.command(cls=Verb, earlier={"--input": ""})
+@click.command(cls=Verb)
 @model_argument
 @sample_argument
 @click.option(
@@ -123,7 +122,7 @@ def command(
     for note in notes:
         render.note(note)
     if as_json:
-        echo(json.dumps(found, indent=2))
+        echo_json(found)
     else:
         report.show(found, f"{len(body)} B of {source}")
     if best is None:

@@ -1,6 +1,5 @@
 """`tsctl upgrade`."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from tsctl.client import DaemonClient, checked
 from tsctl.errors import CliError, Interrupted
 from tsctl.options import json_option
 from tsctl.render import LiveProgress, live
-from tsctl.streams import echo
+from tsctl.streams import echo, echo_json
 from tsctl.terminal.verb import Verb
 
 SECONDS = click.FloatRange(min=0)
@@ -60,7 +59,7 @@ def command(socket: Path | None, grace: float, timeout: float, check_memory: boo
     except KeyboardInterrupt:
         raise Interrupted("interrupted: the upgrade continues", "`tsctl status` shows which daemon serves") from None
     if as_json:
-        echo(json.dumps(document, indent=2))
+        echo_json(document)
         return
     old, new = document["old"], document["new"]
     echo(

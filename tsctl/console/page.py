@@ -9,15 +9,15 @@ import json
 import re
 import socket
 import sys
-from contextlib import AbstractContextManager
 from http.client import HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from pathlib import Path
 from socketserver import TCPServer
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
+from tsctl.client import DaemonClient
 from tsctl.console.allowed import ANSWERING, ASKING, allowed, logged_version, settings_document
 from tsctl.console.checks import BrowserSession, body_length, refusal
 from tsctl.console.listening import Listening
@@ -57,15 +57,6 @@ _TYPES = {
 _STATIC = re.compile(r"/(?:uplot/)?[a-z]+\.(?:css|js|svg)")
 
 
-class Upstream(Protocol):
-    """The daemon behind a control socket."""
-
-    def exchange(
-        self, method: str, target: str, body: bytes | None, headers: dict[str, str]
-    ) -> AbstractContextManager[HTTPResponse]:
-        """Send a request; the block reads the response."""
-
-
 class PageServer(ThreadingHTTPServer):
     """The listener; a thread for each connection, of which there are at most `CONNECTIONS` (see places.py).
 
@@ -84,7 +75,7 @@ class PageServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = CONNECTIONS
 
-    def __init__(self, at: Listening, daemon: Upstream, state_dir: Path) -> None:
+    def __init__(self, at: Listening, daemon: DaemonClient, state_dir: Path) -> None:
         self.address_family = socket.AF_INET6 if ":" in at.address else socket.AF_INET
         super().__init__((at.address, at.port), PageHandler)
         self.port: int = self.server_address[1]

@@ -1,8 +1,4 @@
-"""One line of a log: read in each format that a daemon writes or has written, and written as text.
-
-The formats are in daemon/core/logs.py. Older ones: times without milliseconds or offset, which are local,
-and the bare output of workers, which has no time.
-"""
+"""One line of a log: read in each format that a daemon writes (daemon/core/logs.py), and written as text."""
 
 import contextlib
 import json
@@ -11,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-_STAMP = r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{3})?(?:[+-]\d\d:\d\d)?)"
+_STAMP = r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d)"
 _DAEMON = re.compile(rf"{_STAMP} (DEBUG|INFO|WARNING|ERROR|CRITICAL) +(.*)", re.DOTALL)
 _OUTPUT = re.compile(rf"{_STAMP} (?:(\S+)/(\S+) )?(\d{{1,10}}) (stdout|stderr|daemon) (.*)", re.DOTALL)
 _ACCESS = re.compile(rf'{_STAMP} (.*?) "(\S+) (.*)" (\d{{1,3}}) (\d{{1,12}}\.\d)ms (\S+)')
@@ -23,7 +19,7 @@ def moment_of(stamp: str) -> float:
     Raises:
         ValueError: the text is no time.
     """
-    return datetime.fromisoformat(stamp.replace(",", ".")).timestamp()
+    return datetime.fromisoformat(stamp).timestamp()
 
 
 def stamp_of(moment: float) -> str:

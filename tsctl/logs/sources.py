@@ -37,14 +37,14 @@ class Line(NamedTuple):
     @property
     def continues(self) -> bool:
         """Whether the line belongs to the one before it, as those of a traceback."""
-        return self.fields is None and self.source.log != "model"  # a worker's lines without a time are older ones
+        return self.fields is None
 
     def shown(self, *, named: bool) -> str:
         """Return the line for people; `named` names the model of a worker's line."""
-        source, fields, is_output = self.source, self.fields, self.source.log == "model"
+        source, fields = self.source, self.fields
         if fields is None:
-            return f"{source.model}/{source.version} {self.text}" if named and is_output else self.text
-        if not is_output:
+            return self.text
+        if source.log != "model":
             return text_of(fields) if self.text.startswith("{") else self.text
         about = {"model": source.model, "version": source.version}
         return text_of({name: value for name, value in fields.items() if name not in about} | (about if named else {}))

@@ -31,7 +31,7 @@ def parameters_of(target: str | os.PathLike[str], directory: Path) -> dict[str, 
     if "://" in text:
         return {"url": text}
     known = isinstance(target, os.PathLike) or "/" in text or MODULE.fullmatch(text)
-    if not known and not (directory / Path(split_function(text)[0]).expanduser()).exists():
+    if not known and not os.path.exists(directory / os.path.expanduser(split_function(text)[0])):
         return {"url": text}  # a name in the daemon's model store
     try:
         return checked_target(text, directory).parameters()

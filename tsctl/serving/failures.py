@@ -158,6 +158,11 @@ def _name(file: str) -> str:
     return file.rpartition("/")[2]
 
 
+def is_taken(error: CliError) -> bool:
+    """Return whether a registration was refused because the version is registered."""
+    return "already registered" in error.message
+
+
 def explained(error: CliError, name: str, folder: Path | None = None, target: str = "") -> CliError:
     """Return an error of the registration of `name` with its explanation; one with a hint of its own stays.
 
@@ -166,6 +171,7 @@ def explained(error: CliError, name: str, folder: Path | None = None, target: st
     """
     if error.hint:
         return error
-    if "already registered" in error.message:
-        return CliError(error.message, f"choose a name with `--name`, or `tsctl unregister {name}`")
+    if is_taken(error):
+        message = error.message.partition(" Use another model_name")[0]  # the remedy of the API
+        return CliError(message, f"choose a name with `--name`, or `tsctl unregister {name}`")
     return explain(error.message, error.details, folder, target).error

@@ -1,23 +1,22 @@
 """The whole of `tsctl serve`: check the targets, find or start a daemon, serve until Ctrl-C, clean up."""
 
 import secrets
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tsctl.client import DaemonClient
 from tsctl.daemon.targets import ServeTarget
 from tsctl.options import address_of
 from tsctl.render import live
-from tsctl.serving import screen, watching
+from tsctl.serving import watching
 from tsctl.serving.place import check_joinable, own_daemon, running_daemon
 from tsctl.serving.requests import read_targets
 from tsctl.serving.session import Session
-from tsctl.serving.showing import shown
+from tsctl.serving.showing import model_lines
 from tsctl.streams import echo
 from tsctl.terminal.relay import raised_by_signals
 
@@ -49,7 +48,7 @@ def serve(
     client = DaemonClient(socket)
     with (
         raised_by_signals(lambda _: KeyboardInterrupt()),
-        _temporary() as samples,
+        TemporaryDirectory(prefix="tsctl-", ignore_cleanup_errors=True) as samples,
         _daemon(client, host, port, targets) as (status, joined),
     ):
         session = Session(client, status, secrets.token_hex(16), options, directory, watch=watch)
@@ -59,7 +58,7 @@ def serve(
             session.turn(0.0)  # what the models have printed while they loaded comes first
             echo(_introduction(session, joined=joined, watch=watch) + "\n")
             for served in session.served:
-                echo("\n".join(screen.model_lines(shown(client, status, served, samples))) + "\n")
+                echo("\n".join(model_lines(client, status, served, Path(samples))) + "\n")
             session.run()
         except KeyboardInterrupt:
             echo(err=True)  # after the `^C` of the terminal
@@ -68,10 +67,12 @@ def serve(
 
 
 def _introduction(session: Session, *, joined: bool, watch: bool) -> str:
-    lines = [screen.stop_line(joined=joined)]
+    lines = ["Ctrl-C unregisters it; the daemon goes on" if joined else "Ctrl-C stops it"]
     if watch:
         files = [file for served in session.served for file in watching.watched_files(served.target) if file.exists()]
-        lines.insert(0, screen.watch_line([file.name for file in dict.fromkeys(files)]))
+        names = [file.name for file in dict.fromkeys(files)]
+        watched = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        lines.insert(0, f"watching {watched}: what you save is served")
     return "\n".join(lines)
 
 
@@ -93,13 +94,3 @@ def _daemon(
     finally:
         with suppress(KeyboardInterrupt):  # a second Ctrl-C has killed it
             own.stop()
-
-
-@contextmanager
-def _temporary() -> Iterator[Path]:
-    """Yield a directory for the files of sample requests."""
-    folder = Path(tempfile.mkdtemp(prefix="tsctl-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

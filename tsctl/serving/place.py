@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tsctl.client import DaemonClient
-from tsctl.daemon import paths
 from tsctl.daemon.targets import ServeTarget
 from tsctl.errors import CliError, NoDaemon
 from tsctl.launch import told
@@ -111,7 +110,3 @@ def mended(error: CliError, address: str | None) -> CliError:
         other = 8090 if address is None else int(address.rpartition(":")[2]) + 1
         return CliError(error.message, f"choose another: `tsctl serve --port {other} …`", error.details)
     return error
-
-
-def model_log(status: Mapping[str, Any], name: str, version: str) -> Path:
-    return paths.model_log(Path(status["stateDir"]), name, version)

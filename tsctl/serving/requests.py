@@ -1,5 +1,6 @@
 """The targets of a command line, checked before a daemon is asked or started."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -65,8 +66,8 @@ def registered_target(text: str, directory: Path) -> ServeTarget:
     """
     if "://" in text:  # the operator allows patterns, of any scheme
         return ServeTarget(kind="url", url=text)
-    path = directory / Path(split_function(text)[0]).expanduser()
-    if "/" in text or MODULE.fullmatch(text) or path.exists():
+    path = directory / os.path.expanduser(split_function(text)[0])
+    if "/" in text or MODULE.fullmatch(text) or os.path.exists(path):  # False where Path raises: a name too long
         return checked_target(text, directory)
     return ServeTarget(kind="archive", url=text)
 

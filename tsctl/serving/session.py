@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from tsctl.client import DaemonClient, model_path
+from tsctl.daemon import paths
 from tsctl.daemon.targets import ServeTarget
 from tsctl.errors import CliError, NoDaemon
 from tsctl.logs.following import FollowedLog
 from tsctl.logs.lines import printed
 from tsctl.progress import warn, work
-from tsctl.serving import screen, watching
+from tsctl.serving import watching
 from tsctl.serving.failures import explained, folder_of
-from tsctl.serving.place import model_log
 from tsctl.serving.requests import checked_target, parameters_of
 from tsctl.streams import echo
 
@@ -158,11 +158,12 @@ class Session:
             failure = explained(error, served.name, folder_of(served.target), served.text)
             self._print(served, without_block(self._printed(served), error.details))
             hint = f"hint: {failure.hint}" if failure.hint else ""
-            self._tell(served, "\n".join(filter(None, (failure.message, failure.details, hint, screen.kept_line()))))
+            kept = "not replaced; the version before it goes on serving"
+            self._tell(served, "\n".join(filter(None, (failure.message, failure.details, hint, kept))))
         else:
             served.target = target
             self._print(served, self._printed(served))
-            self._tell(served, screen.replaced_line(time.monotonic() - began))
+            self._tell(served, f"replaced in {time.monotonic() - began:.2f} s")
         detector.served(stamps)
 
     def _again(self, served: Served) -> ServeTarget:
@@ -192,7 +193,7 @@ class Session:
         self._daemon = successor
 
     def _log(self, name: str, version: str) -> FollowedLog:
-        return FollowedLog(model_log(self._status, name, version))
+        return FollowedLog(paths.model_log(Path(self._status["stateDir"]), name, version))
 
     def _printed(self, served: Served) -> list[str]:
         """Return the lines that the workers have printed since the last call."""
@@ -200,11 +201,14 @@ class Session:
 
     def _print(self, served: Served, lines: list[str]) -> None:
         for line in lines:
-            echo(screen.log_line(served.name, line, alone=len(self.served) == 1), err=True)
+            echo(self._named(served, line), err=True)
 
     def _tell(self, served: Served, text: str) -> None:
-        named = text if len(self.served) == 1 else f"{served.name}: {text}"
-        echo(screen.event_line(named, time.time()), err=True)
+        echo(f"{time.strftime('%H:%M:%S')} {self._named(served, text)}", err=True)
+
+    def _named(self, served: Served, text: str) -> str:
+        """Return a text about one model; among several it begins with the name."""
+        return text if len(self.served) == 1 else f"{served.name}: {text}"
 
 
 def _subject(target: ServeTarget) -> str:

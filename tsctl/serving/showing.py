@@ -10,7 +10,6 @@ from tsctl.client import DaemonClient, model_path
 from tsctl.daemon.targets import ServeTarget
 from tsctl.errors import CliError
 from tsctl.serving import sample
-from tsctl.serving.screen import Shown
 from tsctl.serving.session import Served
 
 LONGEST = 400  # characters of a value in a command
@@ -18,8 +17,8 @@ _SINGLE = re.compile(r"list\[(float|int|bool)\]")
 _TOKEN = "TSCTL_INFERENCE_TOKEN"
 
 
-def shown(client: DaemonClient, status: Mapping[str, Any], served: Served, samples: Path) -> Shown:
-    """Return what the screen shows of a model.
+def model_lines(client: DaemonClient, status: Mapping[str, Any], served: Served, samples: Path) -> list[str]:
+    """Return the lines about one model; the last one is the command that asks the model.
 
     Args:
         samples: the directory for files of sample requests, which are written there.
@@ -28,13 +27,13 @@ def shown(client: DaemonClient, status: Mapping[str, Any], served: Served, sampl
     document = client.json("GET", f"/models/{path}")[0]
     worker = client.json("GET", f"/tsctl/worker/{path}")
     ours = document["tsctl"]
-    declared = sample.declared_inputs(ours.get("declared"))
+    declared = sample.declared_inputs(ours["declared"])
     image = samples / "sample.png"
     if declared:
         structs = sample.structs_of(_source(served))
         beside = sample.sample_beside(served.target) if len(declared) == 1 else None
         parts = [(each.name, sample.declared_part(each, structs, image, beside)) for each in declared]
-    elif tensors := ours.get("tensors"):
+    elif tensors := ours["tensors"]:
         parts = [("data", sample.tensors_part(tensors["inputs"]))]
     else:
         parts = [("data", _undeclared(served.target, _warmup(client, path, samples), image, ours.get("builtIn")))]
@@ -44,21 +43,22 @@ def shown(client: DaemonClient, status: Mapping[str, Any], served: Served, sampl
             file.write_bytes(make())
     address = status.get("inferenceAddress")
     url = f"{address or 'http://localhost'}/predictions/{model_path(served.name)}"
-    return Shown(
-        name=served.name,
-        version=served.version,
-        handler=str(worker["handler"]),
-        takes=takes_text(ours.get("declared")) or tensors_text(ours.get("tensors")),
-        batch_size=int(document["batchSize"]),
-        max_delay=float(document["maxBatchDelay"]),
-        policy=str(ours["batching"]["policy"]),
-        url=url,
-        notes=ours.get("notes") or (),
-        curl=sample.curl_line(
-            url, parts, socket="" if address else str(status["socket"]), token=_TOKEN if _TOKEN in os.environ else ""
-        ),
-        certain=all(part.certain for _, part in parts),
+    curl = sample.curl_line(
+        url, parts, socket="" if address else str(status["socket"]), token=_TOKEN if _TOKEN in os.environ else ""
     )
+    size, delay = document["batchSize"], document["maxBatchDelay"]
+    batches = "1 request · no delay" if size == 1 else f"up to {size} requests · {delay:g} ms"
+    facts = [
+        ("model", f"{served.name} {served.version}"),
+        ("handler", str(worker["handler"])),
+        ("takes", takes_text(ours["declared"]) or tensors_text(ours["tensors"])),
+        ("batches", f"{batches} · {ours['batching']['policy']}"),
+        ("URL", url),
+        *(("note", note) for note in ours["notes"]),
+    ]
+    certain = all(part.certain for _, part in parts)
+    lines = [f"{name:<9}{text}" for name, text in facts if text]
+    return [*lines, "" if certain else "with data of your own in place of this sample:", curl]
 
 
 def _undeclared(

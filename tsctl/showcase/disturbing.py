@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tsctl.client import checked
+from tsctl.client import DaemonClient, checked
 from tsctl.errors import CliError
 from tsctl.showcase.facts import Disturbance
 from tsctl.showcase.load import AskingClients, clients, order_for
@@ -50,8 +50,8 @@ def kill_worker(stage: Stage, asking: AskingClients) -> str:
 def replace_model(stage: Stage, asking: AskingClients) -> str:
     """Register the archive once more, in place of the version that serves."""
     before = _worker(stage, asking, other_than=None)
-    parameters = REGISTRATION | {"batch_size": stage.daemon.client.json("GET", f"/models/{MODEL}")[0]["batchSize"]}
-    stage.daemon.client.json("POST", "/models", url=str(stage.archive), replace="true", **parameters)
+    parameters = REGISTRATION | {"batch_size": stage.client.json("GET", f"/models/{MODEL}")[0]["batchSize"]}
+    stage.client.json("POST", "/models", url=str(stage.archive), replace="true", **parameters)
     return f"worker {before} → {_worker(stage, asking, other_than=before)}"
 
 
@@ -62,7 +62,7 @@ def upgrade_daemon(stage: Stage, asking: AskingClients) -> str:
         CliError: the upgrade failed; the old daemon goes on.
     """
     document: Any = None
-    for event in stage.daemon.client.events("POST", "/tsctl/upgrade", grace=1, timeout=60, python=sys.executable):
+    for event in stage.client.events("POST", "/tsctl/upgrade", grace=1, timeout=60, python=sys.executable):
         if event["stage"] == "done":
             document = checked(event["status"], event["document"])
     if document is None:
@@ -89,7 +89,7 @@ def disturb(stage: Stage) -> None:
     def count(answered: int, failed: int) -> None:
         facts.answered, facts.failed = answered, failed
 
-    order = order_for(stage.daemon.socket, MODEL, facts.clients, None)
+    order = order_for(stage.client.path, MODEL, facts.clients, None)
     with clients(order, stage.body, count) as asking:
         facts.counting = True
         facts.do("the clients ask", stage.now())
@@ -108,9 +108,15 @@ def disturb(stage: Stage) -> None:
     stage.failures |= asking.kinds
 
 
+def ready_worker(client: DaemonClient) -> int | None:
+    """Return the pid of the model's first worker that is ready; None while there is none."""
+    workers = client.json("GET", f"/models/{MODEL}")[0]["workers"]
+    return next((int(worker["pid"]) for worker in workers if worker["status"] == "READY"), None)
+
+
 def _worker(stage: Stage, asking: AskingClients, other_than: int | None) -> int:
     deadline = time.monotonic() + PATIENCE
-    while (pid := stage.daemon.worker(MODEL)) is None or pid == other_than:
+    while (pid := ready_worker(stage.client)) is None or pid == other_than:
         asking.check()
         if time.monotonic() > deadline:
             raise CliError(f"no worker of `{MODEL}` was ready within {PATIENCE:g} s")

@@ -27,9 +27,9 @@ def register(stage: Stage) -> None:
     packing = Packing(
         model_name=MODEL, version="1.0", handler=str(SERVED / "handler.py"), serialized_file=SERVED / "weights.pt"
     )
-    stage.archive = write_archive(packing, stage.daemon.folder)
-    stage.daemon.client.json("POST", "/models", url=str(stage.archive), **REGISTRATION)
-    answer = stage.daemon.client.request("POST", f"/predictions/{MODEL}", stage.body)
+    stage.archive = write_archive(packing, stage.folder)
+    stage.client.json("POST", "/models", url=str(stage.archive), **REGISTRATION)
+    answer = stage.client.request("POST", f"/predictions/{MODEL}", stage.body)
     said = checked(answer.status, json.loads(answer.body))
     stage.facts.answer = f"It reads this one as {said['digit']}, with probability {said['probability']:.3f}."
 
@@ -42,16 +42,16 @@ def measure(stage: Stage) -> None:
     """
     for label, batch_size in PACES:
         stage.facts.do(f"measuring {label}", stage.now())
-        stage.daemon.client.json("PATCH", f"/models/{MODEL}", batch_size=batch_size)
+        stage.client.json("PATCH", f"/models/{MODEL}", batch_size=batch_size)
         pace = MeasuredPace(label)
         stage.facts.paces.append(pace)
-        before = stage.daemon.batches(MODEL)
+        before = _batches(stage)
         _run(stage, pace)
-        pace.batch = mean_batch(before, stage.daemon.batches(MODEL))
+        pace.batch = mean_batch(before, _batches(stage))
 
 
 def _run(stage: Stage, pace: MeasuredPace) -> None:
-    order = order_for(stage.daemon.socket, MODEL, stage.facts.clients, SECONDS)
+    order = order_for(stage.client.path, MODEL, stage.facts.clients, SECONDS)
     with generator(order, stage.body) as running:
         for event in running.events():
             if event["stage"] == "done":
@@ -61,6 +61,12 @@ def _run(stage: Stage, pace: MeasuredPace) -> None:
                     raise CliError(f"{event['errors']} of {event['requests']} requests failed {pace.label}: {kinds}")
             elif event["seconds"] > 0:
                 pace.per_second = event["requests"] / event["seconds"]
+
+
+def _batches(stage: Stage) -> dict[int, int]:
+    """Return how many batches of each size there were."""
+    sizes = stage.client.json("GET", f"/models/{MODEL}")[0]["tsctl"]["batching"]["sizes"]
+    return {int(size): count for size, count in sizes.items()}
 
 
 def mean_batch(before: dict[int, int], after: dict[int, int]) -> float:

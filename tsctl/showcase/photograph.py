@@ -41,9 +41,9 @@ def classify(stage: Stage) -> None:
         stage.facts.lacks_photograph = True
         return
     packing = Packing(model_name=MODEL, version="1.0", handler=str(SERVED / "photographs.py"))
-    archive = write_archive(packing, stage.daemon.folder)
-    stage.daemon.client.json("POST", "/models", url=str(archive), initial_workers=1, synchronous="true")
-    answer = stage.daemon.client.request("POST", f"/predictions/{MODEL}", file.read_bytes())
+    archive = write_archive(packing, stage.folder)
+    stage.client.json("POST", "/models", url=str(archive), initial_workers=1, synchronous="true")
+    answer = stage.client.request("POST", f"/predictions/{MODEL}", file.read_bytes())
     classes = checked(answer.status, json.loads(answer.body))
     stage.facts.photograph = ClassifiedPhotograph(file, tuple(classes.items()))
 

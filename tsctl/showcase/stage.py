@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tsctl.client import DaemonClient
 from tsctl.errors import CliError
 from tsctl.showcase.facts import ShowcaseFacts
-from tsctl.showcase.private import DemoDaemon
 
 SERVED = Path(__file__).parent / "served"
 MODEL = "digits"
@@ -17,13 +17,15 @@ class Stage:
     """The daemon, the facts and the clock of one run.
 
     Attributes:
+        folder: the daemon's.
         body: of every request: the digit.
         archive: of the model.
         now: seconds since the beginning of the demo.
         failures: kinds of failed requests, with their counts.
     """
 
-    daemon: DemoDaemon
+    client: DaemonClient
+    folder: Path
     facts: ShowcaseFacts
     body: bytes
     archive: Path

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tsctl.client import DaemonClient
 from tsctl.errors import CliError, Interrupted
 from tsctl.showcase.disturbing import disturb
 from tsctl.showcase.drawing import drawn
@@ -56,7 +57,7 @@ def play() -> None:
 
 def _play_scenes(facts: ShowcaseFacts, body: bytes, now: Callable[[], float]) -> None:
     with private_daemon() as daemon:
-        stage = Stage(daemon, facts, body, Path(), now)
+        stage = Stage(DaemonClient(daemon.socket), daemon.folder, facts, body, Path(), now)
         try:
             for activity, scene in SCENES:
                 facts.do(activity, now())

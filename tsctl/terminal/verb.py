@@ -1,6 +1,5 @@
 """The class of the verbs' commands: `--socket` after the verb, help in groups with examples, suggestions."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,20 +27,12 @@ class GroupedOption(click.Option):
 
 
 class Verb(HelpCommand):
-    """The command of one verb.
+    """The command of one verb."""
 
-    Attributes:
-        earlier: option of an earlier version → today's; empty for an argument, the last one. Accepted, and not shown.
-    """
-
-    def __init__(self, *args: Any, earlier: Mapping[str, str] | None = None, **attributes: Any) -> None:
+    def __init__(self, *args: Any, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
-        self.earlier = earlier or {}
         if not any(param.name == "socket" for param in self.params):  # of `start` and `run` it is a setting
             self.params.append(_socket_option())
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, spelled_now(args, self.earlier))
 
     @property
     def has_more(self) -> bool:
@@ -103,31 +94,6 @@ class Verb(HelpCommand):
 
                 error.hint = suggest_model(model, ctx.obj)
             raise
-
-
-def spelled_now(arguments: Sequence[str], earlier: Mapping[str, str]) -> list[str]:
-    """Replace options of earlier versions by today's.
-
-    Args:
-        earlier: as of `Verb`.
-    """
-    now: list[str] = []
-    last: list[str] = []
-    words = iter(arguments)
-    for word in words:
-        name, equals, value = word.partition("=")
-        meant = earlier.get(name)
-        if word == "--":
-            now += [word, *words]
-        elif meant is None:
-            now.append(word)
-        elif meant:
-            now.append(f"{meant}{equals}{value}")
-        elif equals:
-            last.append(value)
-        else:
-            last += [next(words, word)]  # without a value, click refuses the option
-    return [*now, *last]
 
 
 def _socket_option() -> click.Option:

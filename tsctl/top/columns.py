@@ -6,15 +6,10 @@ from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
+from tsctl.extension import Styled
+
 _SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")  # of ECMA-48, such as a colour
 _SPARKS = "▁▂▃▄▅▆▇█"
-
-
-class Styled(NamedTuple):
-    """A part of a line in one style, a name of rich; no meaning is in a style alone."""
-
-    text: str
-    style: str = ""
 
 
 Line = list[Styled]

@@ -3,12 +3,11 @@
 import time
 from collections.abc import Sequence
 
-from tsctl.extension import extensions
+from tsctl.extension import Styled, extensions
 from tsctl.render import best_size_text, number_text, state_style
 from tsctl.top.columns import (
     Line,
     ScreenSize,
-    Styled,
     clean,
     flowing,
     left,
@@ -65,7 +64,7 @@ def detail(
     top = _head(past.latest, key, model, size.columns, absent)
     if model is not None and past.latest is not None:
         routed = route_lines(models, model, size.columns)
-        routed += [[Styled(*line)] for each in extensions() for line in each.evidence(model.now)]
+        routed += [[line] for each in extensions() for line in each.evidence(model.now)]
         about = _about(model, past.pace(key), size.columns, past.latest["time"])
         top += [*about, *routed, *([[]] if routed else [])]
     room = max(0, size.rows - len(top) - 1)

@@ -81,7 +81,7 @@ def _figures(now: Document, before: Document | None, seconds: float, *, several:
         key,
         label,
         rise(before["requests"]["total"], now["requests"]["total"]) / seconds,
-        rise(errors_of(before), errors_of(now)) / seconds,
+        rise(before["requests"]["errors"], now["requests"]["errors"]) / seconds,
         quantile(bounds, latencies, 0.5),
         quantile(bounds, latencies, 0.99),
         requests / batches if batches else None,
@@ -94,14 +94,6 @@ def _figures(now: Document, before: Document | None, seconds: float, *, several:
 def rise(before: float, after: float) -> float:
     """Return how much a count has risen. One that has fallen began anew: the model was registered again."""
     return after - before if after >= before else after
-
-
-def errors_of(model: Document) -> int:
-    """Return how many requests count against the version; an older daemon tells answers of 500 and more only."""
-    requests = model["requests"]
-    if "errors" in requests:
-        return int(requests["errors"])
-    return sum(count for code, count in requests["codes"].items() if int(code) >= 500)
 
 
 def quantile(bounds: Sequence[float], counts: Sequence[float], q: float) -> float | None:

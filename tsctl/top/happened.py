@@ -3,7 +3,8 @@
 import time
 from collections.abc import Sequence
 
-from tsctl.top.columns import Line, Styled, bar, clean, left, middle, right, short, width, within
+from tsctl.extension import Styled
+from tsctl.top.columns import Line, bar, clean, left, middle, right, short, width, within
 from tsctl.top.figures import Document
 
 _STYLES = {"warning": "yellow", "error": "red"}

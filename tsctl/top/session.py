@@ -1,12 +1,10 @@
 """`tsctl top` as a whole: on a terminal until a key ends it, else one table."""
 
-import contextlib
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 
 from tsctl.client import DaemonClient
-from tsctl.errors import CliError
 from tsctl.extension import PastRate, extensions
 from tsctl.render import out
 from tsctl.top.columns import Line, ScreenSize
@@ -71,7 +69,7 @@ def watch(client: DaemonClient, interval: float) -> None:
         KeyboardInterrupt: Ctrl-C was pressed; the terminal is as before.
     """
     shown = Watch()
-    shown.take_news(News(first_answer(client)))
+    shown.take_news(News(client.json("GET", "/tsctl/live")))
     shown.recall(_remembered(client), max(interval, STEP))
     with Terminal() as terminal, Poller(client, interval) as poller:
         while True:
@@ -92,8 +90,7 @@ def _remembered(client: DaemonClient) -> Mapping[Key, Sequence[PastRate]]:
     """Return the rates of versions before now, as far as the daemon keeps any."""
     found: dict[Key, Sequence[PastRate]] = {}
     for each in extensions():
-        with contextlib.suppress(CliError):  # an older daemon keeps none
-            found |= each.past(lambda path: client.json("GET", path))
+        found |= each.past(lambda path: client.json("GET", path))
     return found
 
 
@@ -104,22 +101,7 @@ def print_once(client: DaemonClient, interval: float) -> None:
         CliError: the daemon does not answer.
     """
     past = Past()
-    past.take_answer(first_answer(client))
+    past.take_answer(client.json("GET", "/tsctl/live"))
     time.sleep(interval)
     past.take_answer(client.json("GET", "/tsctl/live"))
     draw_plain(once(past, out.width))
-
-
-def first_answer(client: DaemonClient) -> Document:
-    """Return the first answer of `/tsctl/live`.
-
-    Raises:
-        CliError: the daemon does not answer, or is too old.
-    """
-    try:
-        document: Document = client.json("GET", "/tsctl/live")
-    except CliError as error:
-        if error.kind == "ResourceNotFoundException":
-            raise CliError("the daemon is older than `tsctl top`", "`tsctl upgrade` replaces the daemon") from None
-        raise
-    return document

@@ -5,12 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from tsctl import render
-from tsctl.extension import TopColumn, extensions
+from tsctl.extension import Styled, TopColumn, extensions
 from tsctl.gpu_text import held_text
 from tsctl.top.columns import (
     Line,
     ScreenSize,
-    Styled,
     clean,
     flowing,
     left,

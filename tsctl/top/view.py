@@ -7,13 +7,17 @@ MODELS ─────────────▶ ONE MODEL        q: end, in bo
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tsctl.top.figures import Key, ModelFigures
 from tsctl.trouble import troubles_of
 
-ORDERS = ("name", "requests", "errors", "p99", "queue")
+_NUMBERS: dict[str, Callable[[ModelFigures], float]] = {
+    "name": lambda _: 0.0, "requests": lambda each: each.per_second, "errors": lambda each: each.errors,
+    "p99": lambda each: each.p99 or 0.0, "queue": lambda each: each.now["queued"],
+}  # fmt: skip
+ORDERS = tuple(_NUMBERS)
 PAGE = 10  # models
 
 # A control sequence (ECMA-48), one of two bytes, or a character.
@@ -57,21 +61,7 @@ class View:
 
 def ordered(models: Sequence[ModelFigures], order: str) -> list[ModelFigures]:
     """Return the models in this order, by name or the largest number first; in any order, those in trouble first."""
-    return sorted(_ordered(models, order), key=lambda each: not troubles_of(each.now))
-
-
-def _ordered(models: Sequence[ModelFigures], order: str) -> list[ModelFigures]:
-    by_name = sorted(models, key=lambda each: each.key)
-    match order:
-        case "requests":
-            return sorted(by_name, key=lambda each: -each.per_second)
-        case "errors":
-            return sorted(by_name, key=lambda each: -each.errors)
-        case "p99":
-            return sorted(by_name, key=lambda each: -(each.p99 or 0.0))
-        case "queue":
-            return sorted(by_name, key=lambda each: -each.now["queued"])
-    return by_name
+    return sorted(models, key=lambda each: (not troubles_of(each.now), -_NUMBERS[order](each), each.key))
 
 
 def next_order(order: str) -> str:

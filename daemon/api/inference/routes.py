@@ -98,10 +98,7 @@ def inference_routes(
     def kserve_v1(exchange: Exchange, path: list[str]) -> Work:
         name, colon, verb = path[1].rpartition(":") if len(path) == 2 and path[0] == "models" else ("", "", "")
         if path[:1] == ["models"] and len(path) == 2 and not colon:
-            if exchange.request.method != "GET":
-                raise MethodNotAllowed
-            ready = are_ready(answering_of(registry, path[1]))
-            exchange.respond(json_response({"name": path[1], "ready": ready}))
+            tell_readiness(registry, exchange, path)
             return None
         if not colon or verb not in VERBS:
             raise ResourceNotFound
@@ -174,9 +171,6 @@ def inference_routes(
             raise ResourceNotFound
         exchange.respond(status_response("Live"))
 
-    def workflows(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001
-        raise WorkflowsNotServed
-
     def root(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001 - one signature for all
         method = exchange.request.method
         if method in ("GET", "HEAD"):
@@ -202,10 +196,23 @@ def inference_routes(
         "ready": ready,
         "live": live,
         "api-description": api_description,
-        "wfpredict": workflows,
+        "wfpredict": refuse_workflows,
         "": root,
         ELSEWHERE: legacy,
     }
+
+
+def tell_readiness(registry: Registry, exchange: Exchange, path: list[str]) -> None:
+    """Answer `GET /v1/models/MODEL` of KServe, at addresses of predictions and of management."""
+    if path[:1] != ["models"] or len(path) != 2:
+        raise ResourceNotFound
+    if exchange.request.method != "GET":
+        raise MethodNotAllowed
+    exchange.respond(json_response({"name": path[1], "ready": are_ready(answering_of(registry, path[1]))}))
+
+
+def refuse_workflows(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001
+    raise WorkflowsNotServed
 
 
 def _parameters(request: Request, model: ModelVersion) -> list[Param] | Form | RawForm:

@@ -23,7 +23,14 @@ T = TypeVar("T")
 
 
 class Readable(Protocol):
-    """A body that is read in slices: a form, or a request in tensors.
+    """A body that is read in slices."""
+
+    def advance(self) -> bool:
+        """Read one slice; return whether it was the last. Raise BadRequest for a malformed body."""
+
+
+class ReadableForm(Readable, Protocol):
+    """A form.
 
     Attributes:
         params: what was read; complete when `advance` has returned True.
@@ -32,36 +39,27 @@ class Readable(Protocol):
     @property
     def params(self) -> list[Param]: ...
 
-    def advance(self) -> bool:
-        """Read one slice; return whether it was the last. Raise BadRequest for a malformed body."""
-
 
 class Reading(Generic[T]):
     """A request that is no form, and is read in turns as one is.
 
     Attributes:
-        finished: what was read to its end while the client waited; None before that.
-        params: none; a form's are those of its fields.
+        result: what was read; there when `advance` has returned True.
     """
 
+    result: T
+
     def __init__(self, steps: Steps[T]) -> None:
-        self.params: list[Param] = []
-        self.finished: T | None = None
         self._steps = steps
-        self._read: T | None = None
 
     def advance(self) -> bool:
         """Read one slice; return whether it was the last. Raise BadRequest for a malformed body."""
         try:
             next(self._steps)
         except StopIteration as ended:
-            self._read = ended.value
+            self.result = ended.value
             return True
         return False
-
-    def finish(self, params: list[Param]) -> None:  # noqa: ARG002 - of a form
-        """Note that the client still waits."""
-        self.finished = self._read
 
 
 class TooManyForms(DaemonError):
@@ -108,8 +106,15 @@ class Turns:
     def __repr__(self) -> str:
         return f"<Turns {self.reading} forms, {self.bytes} bytes>"
 
-    async def read(self, form: Readable, exchange: Exchange, most: float, then: Callable[[list[Param]], None]) -> None:
-        """Read a form to its end, then call `then` with its parameters, unless the client disconnects meanwhile.
+    async def read(
+        self, form: ReadableForm, exchange: Exchange, most: float, then: Callable[[list[Param]], None]
+    ) -> None:
+        """Read a form as `read_whole`, then call `then` with its parameters, unless the client disconnects."""
+        if await self.read_whole(form, exchange, most):
+            then(form.params)
+
+    async def read_whole(self, form: Readable, exchange: Exchange, most: float) -> bool:
+        """Read a form to its end; return whether it was reached before the client disconnected.
 
         Args:
             most: the model's limit for the request in seconds, 0.0 for none.
@@ -129,18 +134,15 @@ class Turns:
         self._idle.clear()
         exchange.on_leave = _nobody_waits
         try:
-            read = await self._read(form, exchange, budget)
+            return await self._read(form, exchange, budget)
         finally:
             exchange.on_leave = None
             self.bytes -= size
             self.reading -= 1
             if not self.reading:
                 self._idle.set()
-        if read:
-            then(form.params)
 
     async def _read(self, form: Readable, exchange: Exchange, budget: TimeBudget | None) -> bool:
-        """Read a form; return whether the end was reached before the client disconnected."""
         while not exchange.done:
             async with self._turn:
                 await asyncio.sleep(0)  # with the turn held: one slice of all forms between two polls of the sockets

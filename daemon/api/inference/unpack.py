@@ -12,7 +12,7 @@ from tsctl.daemon.api.inference.turns import Reading, Turns
 from tsctl.daemon.api.tensors.steps import Steps
 from tsctl.daemon.core.arena import Gathered, Take
 from tsctl.daemon.core.errors import BadRequest, DaemonError
-from tsctl.daemon.http.bounds.receiving import ReceiveBudget, Waiting
+from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.limits import BodyTooLarge
 from tsctl.daemon.http.messages import Request
@@ -47,7 +47,7 @@ class UnknownCoding(DaemonError):
         )
 
 
-class Unpacked(Waiting):
+class Unpacked:
     """The unpacked bytes of one body, which count as received until `end`."""
 
     def __init__(self, budget: ReceiveBudget) -> None:
@@ -63,10 +63,7 @@ class Unpacked(Waiting):
     def end(self) -> None:
         counted, self.counted = self.counted, 0
         if counted:
-            self._budget.free(counted, self)
-
-    def go_on(self, granted: int) -> None:
-        raise NotImplementedError  # it does not wait
+            self._budget.free(counted)
 
 
 class Unpacking:
@@ -107,18 +104,18 @@ class Unpacking:
         return None
 
     async def _go_on(
-        self, exchange: Exchange, reading: Reading[bool], unpacked: Unpacked, then: Callable[[Exchange], None]
+        self, exchange: Exchange, reading: Reading[None], unpacked: Unpacked, then: Callable[[Exchange], None]
     ) -> None:
         try:
-            await self._turns.read(reading, exchange, 0.0, reading.finish)
+            waits = await self._turns.read_whole(reading, exchange, 0.0)
         finally:
             unpacked.end()
-        if reading.finished:  # else the client has left
+        if waits:
             then(exchange)
 
 
-def unpack_steps(request: Request, most: int, unpacked: Unpacked, take: Take | None = None) -> Steps[bool]:
-    """Replace a compressed body by what is in it, and its headers by those of that; return True.
+def unpack_steps(request: Request, most: int, unpacked: Unpacked, take: Take | None = None) -> Steps[None]:
+    """Replace a compressed body by what is in it, and its headers by those of that.
 
     Args:
         most: bytes of a body.
@@ -133,7 +130,7 @@ def unpack_steps(request: Request, most: int, unpacked: Unpacked, take: Take | N
     coding, body = (request.coding or "").strip().lower(), request.body
     if coding in _NONE or not len(body):
         request.coding = None
-        return True
+        return
     if coding not in _WINDOWS:
         raise UnknownCoding(coding)
     view = memoryview(body) if isinstance(body, bytes) else body.view
@@ -178,4 +175,3 @@ def unpack_steps(request: Request, most: int, unpacked: Unpacked, take: Take | N
         for name, value in request.headers
         if name.lower() != "content-encoding"
     ]
-    return True

@@ -17,7 +17,8 @@ arrivalsPerSecond                       recent rate: the last two hundred reques
 turnaroundMs                            median from an answer to the same client's next request; None before the first
 regularConnections, openConnections     connections that send one request after the other; all open connections
 longestHoldMs                           the longest time that batching has kept a request from an idle worker
-reasons, meanings, sizes                batches by the reason they were sent, the reasons in words, batches by size
+reasons, meanings                       batches by the reason they were sent, the reasons in words
+sizes, ranges                           batches by size; the same as bars: each up to 8, then 9-16, 17-32 …
 isolated                                failed batches whose requests ran alone, and how many of these requests failed
 expired                                 requests that expired in the queue, and in a worker
 """
@@ -26,13 +27,14 @@ from typing import Any
 
 from tsctl.daemon.models.registering.spec import mode_of, places_of
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.tables import BATCH_REASONS
+from tsctl.daemon.tables import BATCH_REASONS, size_bars
 
 
 def batching_of(model: ModelVersion) -> dict[str, Any]:
     """Return the present state of a version's batching."""
     settings, dispatcher, traffic = model.settings, model.dispatcher, model.traffic
     times, now = traffic.times, model.clock.now()
+    sizes = {str(size): count for size, count in sorted(dispatcher.sizes.items())}
     return {
         "policy": settings.policy,
         "mode": mode_of(settings),
@@ -59,7 +61,8 @@ def batching_of(model: ModelVersion) -> dict[str, Any]:
         "expired": {where: dispatcher.expired[where] for where in ("queue", "worker")},
         "isolated": {"batches": model.metrics.isolated, "requestsFailed": model.metrics.failed_alone},
         "meanings": {reason: BATCH_REASONS[reason] for reason in sorted(dispatcher.reasons)},
-        "sizes": {str(size): count for size, count in sorted(dispatcher.sizes.items())},
+        "sizes": sizes,
+        "ranges": [{"sizes": label, "batches": count} for label, count in size_bars(sizes)],
     }
 
 

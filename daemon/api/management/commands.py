@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -16,9 +16,10 @@ from tsctl.daemon.api.openapi import (
     path_parameters,
     query_parameters,
 )
-from tsctl.daemon.core.errors import BadRequest, DaemonError
+from tsctl.daemon.core.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, Response, error_body, json_response
+from tsctl.daemon.http.router import Route
 from tsctl.daemon.model_settings import MOST, ModelSetting
 from tsctl.daemon.models.persistence.snapshot_file import one_change
 from tsctl.daemon.models.registrar import Progress, Registrar, no_progress
@@ -152,6 +153,7 @@ def _near(name: str, known: Collection[str], settings: Sequence[ModelSetting]) -
 NDJSON = "application/x-ndjson"
 
 Command = Callable[[Progress], Awaitable[tuple[int, Any]]]  # runs the command; returns status and document
+LATER = (202, {"status": "Processing worker updates..."})  # of one whose client does not wait for the workers
 
 
 async def run(exchange: Exchange, command: Command) -> None:
@@ -224,6 +226,42 @@ def changing(registrar: Registrar, request: Request) -> Iterator[None]:
     else:
         with registrar.gate.change(), one_change(request.header(CHANGE_HEADER)):
             yield
+
+
+def model_route(
+    registrar: Registrar, word: str, answer: Callable[[Exchange, list[str]], Awaitable[None]], *, commands: bool = False
+) -> Route:
+    """Return the route of `/models/MODEL/WORD`, which `answer` answers as `changing`; other paths are another's.
+
+    Args:
+        commands: so is one more segment.
+    """
+
+    async def answered(exchange: Exchange, path: list[str]) -> None:
+        with changing(registrar, exchange.request):
+            await answer(exchange, path)
+
+    def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None]:
+        if not 2 <= len(path) <= 2 + commands or path[1] != word or exchange.request.method == "OPTIONS":
+            raise ResourceNotFound
+        return answered(exchange, path)
+
+    return route
+
+
+def word_routes(
+    word: str, answer: Callable[[Exchange], Coroutine[Any, Any, None] | None], method: str = "GET"
+) -> dict[str, Route]:
+    """Return the route of `/tsctl/WORD`, which `answer` answers; other paths are another's."""
+
+    def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None] | None:
+        if path != [word]:
+            raise ResourceNotFound
+        if exchange.request.method != method:
+            raise MethodNotAllowed
+        return answer(exchange)
+
+    return {"tsctl": route}
 
 
 def finished(

@@ -13,7 +13,7 @@ from tsctl.daemon.metrics.histogram import Recent
 from tsctl.daemon.models.archives.manifest import misspelt
 from tsctl.daemon.models.file_tensors import file_tensors
 from tsctl.daemon.models.reporting.model_state import ModelState
-from tsctl.daemon.models.reporting.trouble import TroubleFacts, troubles
+from tsctl.daemon.models.reporting.trouble import troubles
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.workers.engine import Worker, local_pid
@@ -114,8 +114,8 @@ def troubles_of(model: ModelVersion, recent: Recent) -> list[str]:
     """Return the troubles of a version, the worst first; `recent` is its last minute."""
     queue, ended = model.queue, model.reports.ended
     filled = queue.bytes / queue.max_bytes if queue.max_bytes else 0.0
-    facts = TroubleFacts(model.word, recent.requests, recent.errors, model.waiting, queue.max_jobs, filled, ended)
-    return troubles(facts, model.clock.now())
+    now = model.clock.now()
+    return troubles(now, model.word, recent.requests, recent.errors, model.waiting, queue.max_jobs, filled, ended)
 
 
 def recent_document(recent: Recent) -> dict[str, float | None]:
@@ -126,6 +126,29 @@ def recent_document(recent: Recent) -> dict[str, float | None]:
         "errors": recent.errors,
         "p50Ms": None if recent.p50 is None else round(recent.p50 * 1000, 3),
         "p99Ms": None if recent.p99 is None else round(recent.p99 * 1000, 3),
+    }
+
+
+def overview_of(model: ModelVersion, *, default: bool) -> dict[str, Any]:
+    """Return what `/tsctl/status` and `/tsctl/live` both tell of a version."""
+    now, settings = model.clock.now(), model.settings
+    recent = model.metrics.recent(now)
+    return {
+        "name": model.name,
+        "version": model.version,
+        "default": default,
+        "state": model.word,
+        "troubles": troubles_of(model, recent),
+        "ready": model.pool.ready,
+        "wanted": model.pool.wanted,
+        "batchSize": settings.batch_size,
+        "maxBatchDelay": round(settings.max_delay * 1000, 3),
+        "policy": settings.policy,
+        "queued": model.waiting,
+        "running": model.running,
+        "arrivalsPerSecond": round(model.traffic.rate_at(now), 3),
+        "gpuMemory": version_gpu_memory(model),
+        "recent": recent_document(recent),
     }
 
 
@@ -199,7 +222,7 @@ def _replacement(model: ModelVersion) -> dict[str, Any] | None:
         attempt = model.replacement
         message, _, traceback = attempt.error.partition("\n")
         return {
-            "state": attempt.state.value,
+            "state": attempt.state,
             "url": attempt.url,
             "ready": attempt.ready,
             "wanted": attempt.wanted,

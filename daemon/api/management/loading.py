@@ -1,15 +1,16 @@
-"""`POST /models/MODEL/VERSION/load`, `/unload` and `/restart`: an operator's commands on a version's workers."""
+"""`POST /models/MODEL/VERSION/load`, `/unload`, `/restart`, `/retry`: an operator's commands on a version's workers."""
 
 from typing import Any
 
-from tsctl.daemon.api.management.commands import Command, Parameters
+from tsctl.daemon.api.management.commands import LATER, Command, Parameters
 from tsctl.daemon.core.errors import Conflict
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.models.change import check_files
 from tsctl.daemon.models.registrar import Progress, Registrar
 from tsctl.daemon.models.version import ModelVersion
 
-LOAD, UNLOAD, RESTART = ACTIONS = ("load", "unload", "restart")
+RETRY, LOAD, UNLOAD, RESTART = ACTIONS = ("retry", "load", "unload", "restart")
+_DONE = {RETRY: "tried again", LOAD: "loaded", RESTART: "restarted"}
 
 
 def loading_command(model: ModelVersion, registrar: Registrar, exchange: Exchange, action: str) -> Command:
@@ -18,6 +19,7 @@ def loading_command(model: ModelVersion, registrar: Registrar, exchange: Exchang
     named = f'Model "{model.name}" Version: {model.version}'
 
     async def command(progress: Progress) -> tuple[int, Any]:
+        served = model
         if action == UNLOAD:
             await registrar.unload(model)
             return 200, {"status": f"{named} unloaded; no request loads it"}
@@ -25,13 +27,14 @@ def loading_command(model: ModelVersion, registrar: Registrar, exchange: Exchang
             if not model.pool.wanted:
                 raise Conflict(model.name, model.version, f"{named} has no workers to restart.")
             check_files(model)
-            new = await registrar.renew(model, "the same version", progress, synchronous=synchronous)
-            if not synchronous:
-                return 202, {"status": "Processing worker updates..."}
-            return 200, {"status": f"{named} restarted, {new.pool.ready} of {new.pool.wanted} workers ready"}
-        await registrar.load(model, synchronous=synchronous, progress=progress)
+            served = await registrar.renew(model, "the same version", progress, synchronous=synchronous)
+        elif action == RETRY:
+            await registrar.retry(model, synchronous=synchronous, progress=progress)
+        else:
+            await registrar.load(model, synchronous=synchronous, progress=progress)
         if not synchronous:
-            return 202, {"status": "Processing worker updates..."}
-        return 200, {"status": f"{named} loaded, {model.pool.ready} of {model.pool.wanted} workers ready"}
+            return LATER
+        workers = f"{served.pool.ready} of {served.pool.wanted} workers ready"
+        return 200, {"status": f"{named} {_DONE[action]}, {workers}"}
 
     return command

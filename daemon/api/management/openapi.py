@@ -157,7 +157,7 @@ def describe_management(further: Paths = MappingProxyType({}), *, own: bool = Fa
         }
     version = "/models/{model_name}/{model_version}"
     paths[f"{version}/set-default"] = {"put": finished("setDefault", f"{version}/set-default", STATUS)}
-    for word in ("retry", *ACTIONS):
+    for word in ACTIONS:
         paths[f"{version}/{word}"] = {"post": _command(f"{word}Version", f"{version}/{word}", _SYNCHRONOUS)}
     ready = answer("Readiness: whether the model has a ready worker.", members({"name": STRING, "ready": BOOLEAN}))
     paths["/v1/models/{model_name}"] = {

@@ -26,20 +26,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tsctl.daemon.api.management.commands import Command, Parameters, awaited, changing, run
+from tsctl.daemon.api.inference.routes import refuse_workflows, tell_readiness
+from tsctl.daemon.api.management.commands import LATER, Command, Parameters, awaited, changing, run
 from tsctl.daemon.api.management.control import own_route
 from tsctl.daemon.api.management.custom_metadata import customized_metadata
 from tsctl.daemon.api.management.describe import FieldsOf, describe, no_fields, notes_of, settings_of, shown_settings
 from tsctl.daemon.api.management.loading import ACTIONS, loading_command
 from tsctl.daemon.api.management.openapi import REGISTERING, Paths, describe_management
 from tsctl.daemon.api.management.patch import asked_of, change
-from tsctl.daemon.core.errors import (
-    BadRequest,
-    MethodNotAllowed,
-    RegistrationOff,
-    ResourceNotFound,
-    WorkflowsNotServed,
-)
+from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, RegistrationOff, ResourceNotFound
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
 from tsctl.daemon.http.router import Route
@@ -47,7 +42,6 @@ from tsctl.daemon.models.archives.manifest import sha256_pin
 from tsctl.daemon.models.registering.ownership import check_owner_token
 from tsctl.daemon.models.registrar import Progress, Registrar, Registration
 from tsctl.daemon.models.registry import Registry
-from tsctl.daemon.models.routing.steering import answering_of, are_ready
 from tsctl.daemon.models.settings import ROWS, Overrides
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
@@ -109,8 +103,6 @@ def management_routes(
             await registrar.set_default(path[0], path[1])
             sentence = f'Default version successfully updated for model "{path[0]}" to "{path[1]}"'
             exchange.respond(status_response(sentence))
-        elif method == "POST" and len(path) == 3 and path[2] == "retry":
-            await run(exchange, _retry(registry.find(path[0], path[1]), registrar, exchange))
         elif method == "POST" and len(path) == 3 and path[2] in ACTIONS:
             await run(exchange, loading_command(registry.find(path[0], path[1]), registrar, exchange, path[2]))
         elif method == "PUT" and len(path) in (1, 2):
@@ -129,17 +121,6 @@ def management_routes(
         else:
             raise MethodNotAllowed if len(path) < 3 else ResourceNotFound
 
-    def kserve(exchange: Exchange, path: list[str]) -> None:
-        if path[:1] != ["models"] or len(path) != 2:
-            raise ResourceNotFound
-        if exchange.request.method != "GET":
-            raise MethodNotAllowed
-        ready = are_ready(answering_of(registry, path[1]))
-        exchange.respond(json_response({"name": path[1], "ready": ready}))
-
-    def workflows(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001
-        raise WorkflowsNotServed
-
     def root(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001 - one signature for all
         if exchange.request.method != "OPTIONS":
             raise MethodNotAllowed
@@ -150,8 +131,13 @@ def management_routes(
             raise ResourceNotFound
         exchange.respond(json_response(describe_management(operations(), own=own is not None)))
 
-    found: dict[str, Route] = {"models": models, "v1": kserve, "api-description": api_description, "": root}
-    found["workflows"] = workflows
+    found: dict[str, Route] = {
+        "models": models,
+        "v1": partial(tell_readiness, registry),
+        "api-description": api_description,
+        "workflows": refuse_workflows,
+        "": root,
+    }
     return found if own is None else found | {"tsctl": own_route(registry, own, served)}
 
 
@@ -223,7 +209,7 @@ def _register(registry: Registry, registrar: Registrar, exchange: Exchange, loca
     def outcome(model: ModelVersion) -> tuple[int, dict[str, Any]]:
         workers = model.pool.wanted
         if workers and not request.synchronous:
-            return 202, {"status": "Processing worker updates..."}
+            return LATER
         if model.pool.ready < workers:
             return 206, {"status": _IN_PROGRESS}
         done = "replaced" if model.took_over else "registered"
@@ -255,26 +241,13 @@ def _scale(
     async def command(progress: Progress) -> tuple[int, Any]:
         await registrar.scale(model, least, most, synchronous=synchronous, progress=progress)
         if not synchronous:
-            return 202, {"status": "Processing worker updates..."}
+            return LATER
         if model.pool.ready < model.pool.wanted:
             return 206, {"status": _IN_PROGRESS}
         suffix = f", version: {version}" if version else ""
         return 200, _done(
             model, f"Workers scaled to {model.pool.wanted} for model: {name}{suffix}", registry if warnings else None
         )
-
-    return command
-
-
-def _retry(model: ModelVersion, registrar: Registrar, exchange: Exchange) -> Command:
-    synchronous = Parameters(exchange.request).flag("synchronous", True)
-
-    async def command(progress: Progress) -> tuple[int, Any]:
-        await registrar.retry(model, synchronous=synchronous, progress=progress)
-        if not synchronous:
-            return 202, {"status": "Processing worker updates..."}
-        workers = f"{model.pool.ready} of {model.pool.wanted} workers"
-        return 200, {"status": f'Model "{model.name}" Version: {model.version} tried again, {workers} ready'}
 
     return command
 

@@ -9,13 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from tsctl.daemon.api.management.describe import (
-    FieldsOf,
-    no_fields,
-    recent_document,
-    troubles_of,
-    version_gpu_memory,
-)
+from tsctl.daemon.api.management.describe import FieldsOf, no_fields, overview_of
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.endpoints import Endpoint, address_of
 from tsctl.daemon.config.tokens import Tokens
@@ -86,27 +80,8 @@ def status_document(
 
 
 def _listed(model: ModelVersion, registry: Registry, further: FieldsOf) -> dict[str, Any]:
-    recent = model.metrics.recent(model.clock.now())
-    return {
-        "name": model.name,
-        "version": model.version,
-        "default": registry.is_default(model),
-        **further(model),
-        "state": model.word,
-        "troubles": troubles_of(model, recent),
-        "ready": model.pool.ready,
-        "wanted": model.pool.wanted,
-        "threads": model.pool.threads_in_all,
-        "batchSize": model.settings.batch_size,
-        "maxBatchDelay": round(model.settings.max_delay * 1000, 3),
-        "arrivalsPerSecond": round(model.traffic.rate_at(model.clock.now()), 3),
-        "policy": model.settings.policy,
-        "queued": model.waiting,
-        "running": model.running,
-        "gpuMemory": version_gpu_memory(model),
-        "url": model.source.url,
-        "recent": recent_document(recent),
-    }
+    own = {"threads": model.pool.threads_in_all, "url": model.source.url}
+    return overview_of(model, default=registry.is_default(model)) | own | further(model)
 
 
 def settings_document(config: Config, tokens: Tokens) -> list[dict[str, Any]]:

@@ -4,44 +4,30 @@ By query: `grace` and `timeout` in seconds, `python` (the interpreter with the t
 daemon; by default the old daemon's), `check_memory` (true or false).
 """
 
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable
+from typing import Any
 
-from tsctl.daemon.api.management.commands import Parameters, run
-from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.api.management.commands import Parameters, run, word_routes
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.router import Route
 from tsctl.daemon.models.archives.opening import Progress
 
 
-class UpgradeCommand(Protocol):
-    """The command that replaces the daemon (lifecycle/upgrade/old.py); None stands for its default."""
+def upgrade_routes(upgrade: Callable[..., Awaitable[dict[str, Any]]]) -> dict[str, Route]:
+    """Return the route; `upgrade` is `Upgrade` (lifecycle/upgrade/old.py)."""
 
-    async def __call__(
-        self, report: Progress, *, grace: float | None, timeout: float | None, python: str | None, check_memory: bool
-    ) -> dict[str, Any]: ...
+    async def answer(exchange: Exchange) -> None:
+        given = Parameters(exchange.request)
+        asked = {
+            "grace": given.number("grace"),
+            "timeout": given.number("timeout"),
+            "python": given.text("python"),
+            "check_memory": given.boolean("check_memory") is not False,
+        }
 
-
-def upgrade_route(upgrade: UpgradeCommand) -> Route:
-    """Return the route; `upgrade` returns the document of the answer, or raises a DaemonError."""
-
-    async def answer(exchange: Exchange, **asked: Any) -> None:
         async def command(progress: Progress) -> tuple[int, dict[str, Any]]:
             return 200, await upgrade(progress, **asked)
 
         await run(exchange, command)
 
-    def route(exchange: Exchange, path: list[str]) -> Any:
-        if path != ["upgrade"]:
-            raise ResourceNotFound  # at once: what else is below /tsctl has a route of its own
-        if exchange.request.method != "POST":
-            raise MethodNotAllowed
-        given = Parameters(exchange.request)
-        return answer(
-            exchange,
-            grace=given.number("grace"),
-            timeout=given.number("timeout"),
-            python=given.text("python"),
-            check_memory=given.boolean("check_memory") is not False,
-        )
-
-    return route
+    return word_routes("upgrade", answer, "POST")

@@ -15,8 +15,8 @@ batches               those behind `after`, the oldest first; at most 256 are ke
 import time
 from typing import Any
 
-from tsctl.daemon.api.management.commands import Parameters
-from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.api.management.commands import Parameters, word_routes
+from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.texts.json_text import json_bytes
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import JSON, Response
@@ -29,11 +29,7 @@ _DIGITS = 18  # of a sequence
 
 
 def batches_routes(registry: Registry) -> dict[str, Route]:
-    def batches(exchange: Exchange, path: list[str]) -> None:
-        if path != ["batches"]:
-            raise ResourceNotFound
-        if exchange.request.method != "GET":
-            raise MethodNotAllowed
+    def batches(exchange: Exchange) -> None:
         given = Parameters(exchange.request)
         name, slash, version = (given.text("model") or "").partition("/")
         if not name:
@@ -45,7 +41,7 @@ def batches_routes(registry: Registry) -> dict[str, Route]:
         document = batches_document(model, int(after), time.time())
         exchange.respond(Response(200, json_bytes(document), (JSON,)))
 
-    return {"tsctl": batches}
+    return word_routes("batches", batches)
 
 
 def batches_document(model: ModelVersion, after: int, now: float) -> dict[str, Any]:

@@ -13,9 +13,9 @@ The document: `events`, the oldest first, and `last`, the sequence to ask for ne
 import math
 from collections.abc import Callable
 
-from tsctl.daemon.api.management.commands import Parameters
+from tsctl.daemon.api.management.commands import Parameters, word_routes
 from tsctl.daemon.core.clock import Clock, Timer
-from tsctl.daemon.core.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.core.errors import BadRequest, DaemonError
 from tsctl.daemon.core.texts.json_text import json_bytes
 from tsctl.daemon.events.events import LEVELS, Event, Events
 from tsctl.daemon.http.bounds.sending import NotRead
@@ -157,7 +157,7 @@ class EventsRoute:
 
     @property
     def routes(self) -> dict[str, Route]:
-        return {"tsctl": self._answer}
+        return word_routes("events", self._answer)
 
     def close(self) -> None:
         """End all streams, and begin none: their connections must not keep this daemon."""
@@ -165,11 +165,7 @@ class EventsRoute:
         for stream in list(self._streams):
             stream.close()
 
-    def _answer(self, exchange: Exchange, path: list[str]) -> None:
-        if path != ["events"]:
-            raise ResourceNotFound
-        if exchange.request.method != "GET":
-            raise MethodNotAllowed
+    def _answer(self, exchange: Exchange) -> None:
         query = _Query(exchange)
         if SSE in exchange.request.header("accept"):
             if len(self._streams) >= MOST_STREAMS:

@@ -34,16 +34,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tsctl.daemon.api.management.batching import best_size_of
-from tsctl.daemon.api.management.describe import (
-    FieldsOf,
-    gpu_memory,
-    no_fields,
-    recent_document,
-    troubles_of,
-    version_gpu_memory,
-)
+from tsctl.daemon.api.management.commands import word_routes
+from tsctl.daemon.api.management.describe import FieldsOf, gpu_memory, no_fields, overview_of
 from tsctl.daemon.api.management.status import tsctl_version
-from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.core.texts.json_text import json_bytes
 from tsctl.daemon.http.exchange import Exchange
@@ -68,15 +61,11 @@ def live_routes(
         overview: returns the fields that extensions add to the document.
     """
 
-    def live(exchange: Exchange, path: list[str]) -> None:
-        if path != ["live"]:
-            raise ResourceNotFound
-        if exchange.request.method != "GET":
-            raise MethodNotAllowed
+    def live(exchange: Exchange) -> None:
         document = live_document(registry, started, time.time(), further) | overview()
         exchange.respond(Response(200, json_bytes(document), (JSON,)))
 
-    return {"tsctl": live}
+    return word_routes("live", live)
 
 
 def live_document(registry: Registry, started: float, now: float, further: FieldsOf = no_fields) -> dict[str, Any]:
@@ -91,29 +80,14 @@ def live_document(registry: Registry, started: float, now: float, further: Field
 
 
 def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
-    pool, settings, metrics, now = model.pool, model.settings, model.metrics, model.clock.now()
-    recent = metrics.recent(now)
+    pool, metrics, now = model.pool, model.metrics, model.clock.now()
     missing = pool.wanted - pool.ready - pool.given_up
     latency, sizes = metrics.fine, metrics.batch_size
-    return {
-        "name": model.name,
-        "version": model.version,
-        "default": default,
-        "state": model.word,
-        "troubles": troubles_of(model, recent),
+    return overview_of(model, default=default) | {
         "inPieces": model.declared is not None and model.declared.streams,
-        "ready": pool.ready,
-        "wanted": pool.wanted,
         "restarting": max(0, missing) if model.was_ready else 0,
-        "batchSize": settings.batch_size,
-        "maxBatchDelay": round(settings.max_delay * 1000, 3),
-        "policy": settings.policy,
-        "queued": model.waiting,
-        "running": model.running,
         "oldestMs": round((now - model.queue.since()[1]) * 1000, 3) if len(model.queue) else None,
         "learned": best_size_of(model),
-        "arrivalsPerSecond": round(model.traffic.rate_at(now), 3),
-        "recent": recent_document(recent),
         "requests": {
             "total": metrics.codes.total(),
             "codes": {str(k): v for k, v in sorted(metrics.codes.items())},
@@ -124,7 +98,6 @@ def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
         "latency": {"bounds": latency.bounds, "counts": latency.counts, "sum": latency.sum},
         "batches": {"total": sum(sizes.counts), "requests": round(sizes.sum)},
         "workers": list(_workers(model)),
-        "gpuMemory": version_gpu_memory(model),
         "lastError": _last_error(model),
     }
 

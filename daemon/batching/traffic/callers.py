@@ -6,17 +6,19 @@ a while ago. When each of them already has a job here, no further client can joi
 """
 
 import math
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Final
 
 from tsctl.daemon.core.job import Caller, Home, Job
+from tsctl.daemon.metrics.histogram import bucket_of
 
 FIRST = 0.0001  # seconds, the upper edge of the first bucket
 LAST = 20.0
 BUCKETS: Final = 28
 EDGES: Final = tuple(FIRST * math.pow(LAST / FIRST, index / (BUCKETS - 1)) for index in range(BUCKETS))
+INNER_EDGES: Final = EDGES[:-1]  # longer times than the last are in the last bucket
 WIDTHS: Final = tuple(high - low for low, high in zip((0.0, *EDGES), EDGES, strict=False))
 FORGETTING: Final = 0.995
 _RESCALE: Final = 1e12  # of the growing weight: well inside a float, so old values lose nothing
@@ -50,7 +52,7 @@ class Survival:
 
     def add_time(self, seconds: float) -> None:
         weight = self._weight
-        self._counts[bisect_left(EDGES, seconds, 0, BUCKETS - 1)] += weight
+        self._counts[bucket_of(INNER_EDGES, seconds)] += weight
         self._sum += weight * seconds
         self._total += weight
         self._weight = weight / FORGETTING
@@ -62,7 +64,7 @@ class Survival:
 
     def after(self, seconds: float) -> float:
         """Return the weight of values later than `seconds`."""
-        index = bisect_left(EDGES, seconds)
+        index = bucket_of(EDGES, seconds)
         share = (EDGES[index] - seconds) / WIDTHS[index] if index < BUCKETS else 0.0
         if index >= BUCKETS - 1:
             return self._counts[-1] * max(share, FIRST)  # hardly any: but a silence has to end some time

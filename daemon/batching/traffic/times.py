@@ -222,6 +222,8 @@ class Together:
         self.deviation = 0.0
         self._times = times
         self._kinds: dict[tuple[int, int], BatchKind] = {}
+        self._bounds: list[tuple[float, int, int]] = []  # of known kinds, the greatest first: seconds, busy, size …
+        self._bounds_total = 0  # … after so many batches
 
     def __repr__(self) -> str:
         return f"<Together {' '.join(repr(kind) for kind in self._kinds.values())}>"
@@ -298,16 +300,19 @@ class Together:
 
     def _least(self, busy: int, size: int) -> float:
         """Return the greatest of the lower bounds from all known kinds."""
+        if self._bounds_total != self.total:
+            known = [(kind, self._count(kind)) for kind in self._kinds.values()]
+            bounds = [(self._at_best(each, count), each.busy, each.size) for each, count in known if count >= FORGOTTEN]
+            self._bounds, self._bounds_total = sorted(bounds, reverse=True), self.total
         least = 0.0
-        for kind in self._kinds.values():
-            count = self._count(kind)
-            if count >= FORGOTTEN:
-                bound = self._at_best(kind, count)
-                if size < kind.size:
-                    bound *= size / kind.size
-                if busy < kind.busy:
-                    bound *= busy / kind.busy
-                least = max(least, bound)
+        for bound, kind_busy, kind_size in self._bounds:
+            if bound <= least:
+                break  # it and all after it are no greater, whatever they are scaled by
+            if size < kind_size:
+                bound *= size / kind_size
+            if busy < kind_busy:
+                bound *= busy / kind_busy
+            least = max(least, bound)
         return least
 
     def _at_best(self, kind: BatchKind, count: float) -> float:

@@ -35,7 +35,7 @@ def limits_of(value: Mapping[str, Any]) -> tuple[float, int]:
 def _is_cache(value: Any) -> bool:
     try:
         limits_of(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # the last of a whole number beyond any float
         return False
     return True
 

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tsctl.daemon.api.management.commands import Parameters
+from tsctl.daemon.api.management.commands import Parameters, word_routes
 from tsctl.daemon.core.clock import Clock, Ticker
-from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.core.texts.json_text import json_bytes
 from tsctl.daemon.extension import Service
 from tsctl.daemon.http.exchange import Exchange
@@ -149,7 +148,7 @@ class HistoryService(Service):
         self._ticker.close()
 
     def routes(self, audience: Audience) -> Mapping[str, Route]:
-        return {"tsctl": self._route} if audience is Audience.OPERATORS else {}
+        return word_routes("history", self._answer) if audience is Audience.OPERATORS else {}
 
     def keep(self, *, last: bool) -> Mapping[str, Any] | None:
         """Return all samples for the daemon that takes over; nothing else needs them."""
@@ -186,11 +185,7 @@ class HistoryService(Service):
             courses[key].note(metrics.counts, metrics.window, model.waiting, now, moment)
         self._courses = courses
 
-    def _route(self, exchange: Exchange, path: list[str]) -> None:
-        if path != ["history"]:
-            raise ResourceNotFound
-        if exchange.request.method != "GET":
-            raise MethodNotAllowed
+    def _answer(self, exchange: Exchange) -> None:
         name, slash, version = (Parameters(exchange.request).text("model") or "").partition("/")
         models = [self._registry.find(name, version if slash else None)] if name else list(self._registry)
         documents = [

@@ -45,46 +45,42 @@ Inputs = tuple[Mapping[str, str], list[str]]  # the kind of each, and which are 
 _members = msgspec.json.Decoder(Members)
 
 
-class TextReader:
-    """Reads requests for texts, and submits their jobs.
+def generate(
+    exchange: Exchange, find: Callable[[], ModelVersion], turns: Turns, *, stream: bool, unnamed: bool
+) -> Coroutine[Any, Any, None] | None:
+    """Read a request for a text, and submit its job; a long one by the coroutine that is returned then.
 
     Args:
+        find: returns the model, at the start and again after a long request was read: it may have been replaced.
         turns: reads long requests.
+        stream, unnamed: as of `_generate`.
+
+    Raises:
+        NotServed: the model declares no text.
+        BadRequest: the request is malformed, or has a member that is no input.
+        DaemonError: the version does not accept the job, as `ModelVersion.submit`.
     """
+    model = find()
+    inputs = _inputs_of(model)
+    steps = _read_steps(exchange.request.body)
+    if len(exchange.request.body) > MOST_JSON:
+        return _generate_long(exchange, find, turns, Reading(steps), model, stream, unnamed)
+    _generate(exchange, model, inputs, finish(steps), stream=stream, unnamed=unnamed)
+    return None
 
-    def __init__(self, turns: Turns) -> None:
-        self._turns = turns
 
-    def read(
-        self, exchange: Exchange, find: Callable[[], ModelVersion], *, stream: bool, unnamed: bool
-    ) -> Coroutine[Any, Any, None] | None:
-        """Read a request, and submit its job; a long one by the coroutine that is returned then.
-
-        Args:
-            find: returns the model, at the start and again after a long request was read: it may have been replaced.
-            stream, unnamed: as of `_generate`.
-
-        Raises:
-            NotServed: the model declares no text.
-            BadRequest: the request is malformed, or has a member that is no input.
-            DaemonError: the version does not accept the job, as `ModelVersion.submit`.
-        """
+async def _generate_long(
+    exchange: Exchange,
+    find: Callable[[], ModelVersion],
+    turns: Turns,
+    reading: Reading[Members],
+    model: ModelVersion,
+    stream: bool,
+    unnamed: bool,
+) -> None:
+    if await turns.read_whole(reading, exchange, model.settings.client_timeout):
         model = find()
-        inputs = _inputs_of(model)
-        if len(exchange.request.body) > MOST_JSON:
-            return self._read_in_turns(exchange, find, model, stream, unnamed)
-        given = finish(_read_steps(exchange.request.body))
-        _generate(exchange, model, inputs, given, stream=stream, unnamed=unnamed)
-        return None
-
-    async def _read_in_turns(
-        self, exchange: Exchange, find: Callable[[], ModelVersion], model: ModelVersion, stream: bool, unnamed: bool
-    ) -> None:
-        reading = Reading(_read_steps(exchange.request.body))
-        await self._turns.read(reading, exchange, model.settings.client_timeout, reading.finish)
-        if reading.finished is not None:
-            model = find()
-            _generate(exchange, model, _inputs_of(model), reading.finished, stream=stream, unnamed=unnamed)
+        _generate(exchange, model, _inputs_of(model), reading.result, stream=stream, unnamed=unnamed)
 
 
 def _generate(

@@ -76,20 +76,18 @@ class InferReader:
         unnamed: bool,
     ) -> None:
         reading = Reading(_counted_steps(exchange.request, model))
-        await self._turns.read(reading, exchange, model.settings.client_timeout, reading.finish)
-        if reading.finished is None:
-            return  # the client has left
-        (asked,) = reading.finished
-        if asked is not None:
-            _submit(exchange, find(), asked, explain, unnamed)
+        if not await self._turns.read_whole(reading, exchange, model.settings.client_timeout):
+            return
+        if reading.result is not None:
+            _submit(exchange, find(), reading.result, explain, unnamed)
         elif (work := self._plain(exchange, path)) is not None:
             await work
 
 
-def _counted_steps(request: Request, model: ModelVersion) -> Steps[tuple[InferRequest | None]]:
-    """Return the request as `_steps`, in a tuple; count a refusal."""
+def _counted_steps(request: Request, model: ModelVersion) -> Steps[InferRequest | None]:
+    """Return the request as `_steps`; count a refusal."""
     try:
-        return ((yield from _steps(request, model)),)
+        return (yield from _steps(request, model))
     except DaemonError as error:
         model.metrics.refused(error)
         raise

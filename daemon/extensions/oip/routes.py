@@ -20,7 +20,7 @@ from tsctl.daemon.api.tensors.metadata import model_config, model_metadata, serv
 from tsctl.daemon.api.tensors.unserved import unserved
 from tsctl.daemon.core.client import LimitedClient
 from tsctl.daemon.core.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
-from tsctl.daemon.extensions.oip.generate import GENERATE, STREAM, TextReader
+from tsctl.daemon.extensions.oip.generate import GENERATE, STREAM, generate
 from tsctl.daemon.extensions.oip.infer import InferReader
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, check_query, json_response
@@ -62,7 +62,7 @@ def oip_routes(
         turns: reads large requests; None for a reader of these routes alone.
     """
     turns = turns or Turns()
-    reader, generator = InferReader(turns, plain), TextReader(turns)
+    reader = InferReader(turns, plain)
 
     def ready() -> bool:
         return started() and are_ready(answering(registry))
@@ -107,7 +107,7 @@ def oip_routes(
             find, unnamed = Steered(registry, asked.name, asked.version, exchange.request), asked.version is None
             _check_query(exchange.request, find)
             if asked.what in _TEXTS:
-                return generator.read(exchange, find, stream=asked.what == STREAM, unnamed=unnamed)
+                return generate(exchange, find, turns, stream=asked.what == STREAM, unnamed=unnamed)
             return reader.read(exchange, path, find, explain=asked.what == "explain", unnamed=unnamed)
         if method not in _READING:
             raise MethodNotAllowed

@@ -123,9 +123,8 @@ def openai_routes(registry: Registry, turns: Turns | None = None) -> dict[str, R
 
     async def complete_long(exchange: Exchange, *, chat: bool) -> None:
         reading = Reading(read_steps(exchange.request.body, chat=chat))
-        await reader.read(reading, exchange, 0.0, reading.finish)
-        if reading.finished is not None:
-            complete(exchange, reading.finished, chat=chat)
+        if await reader.read_whole(reading, exchange, 0.0):
+            complete(exchange, reading.result, chat=chat)
 
     def complete(exchange: Exchange, asked: Asked, *, chat: bool) -> None:
         request = exchange.request

@@ -123,7 +123,4 @@ class ResidencyService(Service):
         return kept or None
 
     def restore(self, kept: Any) -> None:
-        try:
-            self._before = msgspec.convert(kept, dict[str, dict[str, KeptLoad]])
-        except msgspec.ValidationError as error:
-            raise ValueError(str(error)) from None
+        self._before = msgspec.convert(kept, dict[str, dict[str, KeptLoad]])

@@ -6,10 +6,10 @@ POST …/promote  end it: the new version answers all requests
 POST …/abort    end it: the versions before answer all requests again
 """
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from tsctl.daemon.api.management.commands import Parameters, changing, finished
+from tsctl.daemon.api.management.commands import Parameters, finished
 from tsctl.daemon.api.openapi import BOOLEAN, STATUS, STRING, Operation, Schema, members
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.extensions.rollouts.decision import Finding
@@ -25,7 +25,6 @@ from tsctl.daemon.extensions.rollouts.rollout import (
 from tsctl.daemon.extensions.rollouts.rollouts import Rollouts
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
-from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 
 ROLLOUT = "rollout"
@@ -36,29 +35,6 @@ _STARTING: dict[str, Schema] = {
     "allow_effects": BOOLEAN,
 }  # fmt: skip
 _SHOWN = members({"modelName": STRING, "rollout": {"type": "object", "nullable": True}})
-
-
-class RolloutRoute:
-    """The route."""
-
-    def __init__(self, registry: Registry, registrar: Registrar, rollouts: Rollouts) -> None:
-        self._registry = registry
-        self._registrar = registrar
-        self._rollouts = rollouts
-
-    def __call__(self, exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None]:
-        """Answer a request for the rollout of a model.
-
-        Raises:
-            ResourceNotFound: the request is for something else.
-        """
-        if len(path) not in (2, 3) or path[1] != ROLLOUT or exchange.request.method == "OPTIONS":
-            raise ResourceNotFound
-        return self._answer(exchange, path)
-
-    async def _answer(self, exchange: Exchange, path: list[str]) -> None:
-        with changing(self._registrar, exchange.request):
-            await answer_rollout(exchange, self._registry, self._rollouts, path)
 
 
 def rollout_operations() -> Mapping[str, Mapping[str, Operation]]:
@@ -72,7 +48,7 @@ def rollout_operations() -> Mapping[str, Mapping[str, Operation]]:
     } | ends
 
 
-async def answer_rollout(exchange: Exchange, registry: Registry, rollouts: Rollouts, path: list[str]) -> None:
+async def answer_rollout(registry: Registry, rollouts: Rollouts, exchange: Exchange, path: list[str]) -> None:
     """Answer a request for the rollout of a model.
 
     Args:

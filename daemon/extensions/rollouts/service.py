@@ -1,16 +1,18 @@
 """The rollouts of all models as a service of the daemon."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 
+from tsctl.daemon.api.management.commands import model_route
 from tsctl.daemon.api.openapi import Operation
 from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.rollouts.rollout import Rollout, is_possible
 from tsctl.daemon.extensions.rollouts.rollouts import Rollouts
-from tsctl.daemon.extensions.rollouts.route import ROLLOUT, RolloutRoute, rollout_document, rollout_operations
+from tsctl.daemon.extensions.rollouts.route import ROLLOUT, answer_rollout, rollout_document, rollout_operations
 from tsctl.daemon.http.router import Audience, Route
 from tsctl.daemon.models.version import ModelVersion
 
@@ -27,7 +29,8 @@ class RolloutsService(Service):
         self.rollouts = Rollouts(
             kernel.registry, registrar.routes, registrar.ledger, registrar.gate, kernel.clock, kernel.observation.events
         )
-        self._route = RolloutRoute(kernel.registry, registrar, self.rollouts)
+        answer = partial(answer_rollout, kernel.registry, self.rollouts)
+        self._route = model_route(registrar, ROLLOUT, answer, commands=True)
 
     def routes(self, audience: Audience) -> Mapping[str, Route]:
         return {f"models/*/{ROLLOUT}": self._route} if audience is Audience.MANAGERS else {}
@@ -60,10 +63,7 @@ class RolloutsService(Service):
         return dict(self.rollouts.by_model) or None
 
     def restore(self, kept: Any) -> None:
-        try:
-            rollouts = msgspec.convert(kept, dict[str, Rollout])
-        except msgspec.ValidationError as error:
-            raise ValueError(str(error)) from None
+        rollouts = msgspec.convert(kept, dict[str, Rollout])
         for name, rollout in rollouts.items():
             if not is_possible(rollout):
                 raise ValueError(f"the rollout of {name} has impossible values")

@@ -5,19 +5,19 @@ PUT      set the route: `weights`, `sticky`, `shadow`, `sample`, `allow_effects`
 DELETE   remove the route; the default version answers
 """
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from tsctl.daemon.api.management.commands import Parameters, changing, finished
+from tsctl.daemon.api.management.commands import Parameters, finished, model_route
 from tsctl.daemon.api.openapi import BOOLEAN, STATUS, STRING, Operation, Schema, members
-from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed
 from tsctl.daemon.declarations import Samples, VersionView
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
 from tsctl.daemon.http.router import Audience
 from tsctl.daemon.http.router import Route as HttpRoute
-from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.changes import RouteChanges
 from tsctl.daemon.models.routing.route import Route, parse_route, shown_route
@@ -43,32 +43,6 @@ _SHOWN = members(
 )  # fmt: skip
 
 
-class RouteOfModels:
-    """The route of HTTP.
-
-    Args:
-        registrar: changes the routes.
-    """
-
-    def __init__(self, registry: Registry, registrar: Registrar) -> None:
-        self._registry = registry
-        self._registrar = registrar
-
-    def __call__(self, exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None]:
-        """Answer a request for the route of a model.
-
-        Raises:
-            ResourceNotFound: the request is for something else.
-        """
-        if len(path) != 2 or path[1] != ROUTE or exchange.request.method == "OPTIONS":
-            raise ResourceNotFound
-        return self._answer(exchange, path[0])
-
-    async def _answer(self, exchange: Exchange, name: str) -> None:
-        with changing(self._registrar, exchange.request):
-            await answer_route(exchange, self._registry, self._registrar.routes, name)
-
-
 def route_operations() -> Mapping[str, Mapping[str, Operation]]:
     """Return the description of the route."""
     return {
@@ -80,13 +54,14 @@ def route_operations() -> Mapping[str, Mapping[str, Operation]]:
     }
 
 
-async def answer_route(exchange: Exchange, registry: Registry, changes: RouteChanges, name: str) -> None:
+async def answer_route(registry: Registry, changes: RouteChanges, exchange: Exchange, path: list[str]) -> None:
     """Answer a request for the route of a model.
 
     Raises:
         DaemonError: the change is refused, as `RouteChanges`.
         MethodNotAllowed: the method is none of the three.
     """
+    name = path[0]
     match exchange.request.method:
         case "GET" | "HEAD":
             exchange.respond(json_response(route_document(registry, name)))
@@ -139,7 +114,8 @@ class RoutingService(Service):
 
     def __init__(self, kernel: Kernel) -> None:
         self._registry = kernel.registry
-        self._route = RouteOfModels(kernel.registry, kernel.registrar)
+        answer = partial(answer_route, kernel.registry, kernel.registrar.routes)
+        self._route = model_route(kernel.registrar, ROUTE, answer)
 
     def routes(self, audience: Audience) -> Mapping[str, HttpRoute]:
         return {f"models/*/{ROUTE}": self._route} if audience is Audience.MANAGERS else {}

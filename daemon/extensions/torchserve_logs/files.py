@@ -7,7 +7,7 @@ lines are one write.
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -94,20 +94,3 @@ class DaemonLines(logging.Handler):
     def _write(self) -> None:
         while self._waiting:
             self._file.write(*self._waiting.popleft())
-
-
-class LogFiles:
-    """The files that the operator wants, by their names in TorchServe; `bare` names those whose lines are bare."""
-
-    def __init__(self, targets: Mapping[str, Path], clock: Clock, bare: Collection[str] = ()) -> None:
-        self._files = {name: TorchServeFile(path, clock, bare=name in bare) for name, path in targets.items()}
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._files
-
-    def find(self, name: str) -> TorchServeFile | None:
-        return self._files.get(name)
-
-    def close(self) -> None:
-        for each in self._files.values():
-            each.close()

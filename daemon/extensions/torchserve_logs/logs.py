@@ -10,7 +10,7 @@ from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.logs import OutputLog, without_secrets
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.extension import Kernel, Service
-from tsctl.daemon.extensions.torchserve_logs.files import DaemonLines, LineWriter, LogFiles, TorchServeFile
+from tsctl.daemon.extensions.torchserve_logs.files import DaemonLines, LineWriter, TorchServeFile
 from tsctl.daemon.extensions.torchserve_logs.metric_log import MARK, MetricLog, parse_printed
 from tsctl.daemon.extensions.torchserve_logs.periodic_metrics import PeriodicMetrics
 from tsctl.daemon.extensions.torchserve_logs.snapshots import TorchServeSnapshots, properties_of
@@ -24,33 +24,26 @@ BARE = frozenset(
 )  # a time and a text; others have a level, a thread, a logger
 
 
-class OutputCopies:
-    """Copies the output of all models' workers.
+def copy_of(model: str, version: str, files: Sequence[LineWriter], metrics: MetricLog) -> OutputLog:
+    """Return the receiver of the output of a version's workers.
 
     Args:
         files: those that get the lines, as in TorchServe model_log.log and ts_log.log.
     """
+    names = WorkerNames(model, version)
 
-    def __init__(self, files: Sequence[LineWriter], metrics: MetricLog) -> None:
-        self._files = files
-        self._metrics = metrics
+    def copy(text: str, pid: int, stream: str) -> None:
+        thread = "main" if stream == "daemon" else f"{names.find(pid)}-{stream}"
+        level = "INFO" if stream == "stdout" else "WARN"
+        for line in text.split("\n"):
+            printed = parse_printed(line) if MARK in line else None
+            if printed is not None:
+                metrics.printed(printed)
+            else:
+                for file in files:
+                    file.write(level, thread, "MODEL_LOG", line)
 
-    def of(self, model: str, version: str) -> OutputLog:
-        """Return the receiver of the output of a version's workers."""
-        names = WorkerNames(model, version)
-
-        def copy(text: str, pid: int, stream: str) -> None:
-            thread = "main" if stream == "daemon" else f"{names.find(pid)}-{stream}"
-            level = "INFO" if stream == "stdout" else "WARN"
-            for line in text.split("\n"):
-                printed = parse_printed(line) if MARK in line else None
-                if printed is not None:
-                    self._metrics.printed(printed)
-                else:
-                    for file in self._files:
-                        file.write(level, thread, "MODEL_LOG", line)
-
-        return copy
+    return copy
 
 
 def exists(pid: int) -> bool:
@@ -97,23 +90,24 @@ class TorchServeLogs:
     def __init__(
         self, config: Config, selection: Selection, clock: Clock, soon: Callable[[Callable[[], None]], None]
     ) -> None:
-        files = self._files = LogFiles(config.log_files, clock, BARE)
+        files = self._files = {
+            name: TorchServeFile(path, clock, bare=name in BARE) for name, path in config.log_files.items()
+        }
         declared = config.metrics_file
         rows = () if declared is None else (*declared.ts_metrics, *declared.model_metrics)
-        server, models = _metrics_writer(files.find("ts_metrics")), _metrics_writer(files.find("model_metrics"))
-        log = MetricLog(selection, server, models, {each.name: each.unit for each in rows})
+        server, models = _metrics_writer(files.get("ts_metrics")), _metrics_writer(files.get("model_metrics"))
+        self._output_metrics = log = MetricLog(selection, server, models, {each.name: each.unit for each in rows})
         self.metrics = log if "ts_metrics" in files or "model_metrics" in files else None
-        self._access = files.find("access_log")
-        own, output = files.find("ts_log"), [files.find("model_log"), files.find("ts_log")]
-        self._copies = OutputCopies([each for each in output if each is not None], log)
-        self._lines = None if own is None else DaemonLines(own, soon)
+        self._access = files.get("access_log")
+        self._output = [files[name] for name in ("model_log", "ts_log") if name in files]
+        self._lines = DaemonLines(files["ts_log"], soon) if "ts_log" in files else None
         if self._lines is not None:
             logging.getLogger("tsctl.daemon").addHandler(self._lines)
 
     def output_copy(self, name: str, version: str) -> OutputLog | None:
         """Return what writes the output of a version's workers; None if no file wants it."""
-        wanted = self._lines is not None or "model_log" in self._files or "model_metrics" in self._files
-        return self._copies.of(name, version) if wanted else None
+        wanted = self._output or "model_metrics" in self._files
+        return copy_of(name, version, self._output, self._output_metrics) if wanted else None
 
     def answer_listener(self) -> Callable[[Request, int, float], None] | None:
         """Return what writes a line for each request; None if no file wants it."""
@@ -127,7 +121,8 @@ class TorchServeLogs:
         if self._lines is not None:
             logging.getLogger("tsctl.daemon").removeHandler(self._lines)
             self._lines.close()
-        self._files.close()
+        for each in self._files.values():
+            each.close()
 
 
 def access_line(request: Request, status: int, seconds: float) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 
 from tsctl.daemon.api.management.describe import FIRST_WORKER_ID
-from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.machine.gpu import Gpus
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.events.events import Event, Events
@@ -36,21 +36,22 @@ class PeriodicMetrics:
         self._events = events
         self._host = host
         self._gpus = gpus
-        self._clock = clock
-        self._interval = interval
-        self._timers: dict[str, Timer] = {}
+        self._calls = [(LOOK_EVERY, self._write_load_times)]
+        if interval is not None:
+            self._calls.append((interval, self._measure))
+        self._tickers = [Ticker(clock, seconds, call) for seconds, call in self._calls]
         self._asking: asyncio.Task[None] | None = None
         self._loaded: set[tuple[int, float]] = set()  # the pid of each known worker, and when it was started
 
     def begin(self) -> None:
         self._events.listeners[self._happened] = None
-        self._look_again()
-        if self._interval is not None:
-            self._measure(self._interval)
+        for ticker, (_, call) in zip(self._tickers, self._calls, strict=True):
+            ticker.begin()
+            call()
 
     def close(self) -> None:
-        for timer in self._timers.values():
-            timer.cancel()
+        for ticker in self._tickers:
+            ticker.close()
         if self._asking is not None:
             self._asking.cancel()
         self._events.listeners.pop(self._happened, None)
@@ -59,8 +60,7 @@ class PeriodicMetrics:
         if event.kind == "model-ready":  # the others can wait a second
             self._write_load_times()
 
-    def _measure(self, interval: float) -> None:
-        self._timers["machine"] = self._clock.later(interval, lambda: self._measure(interval))
+    def _measure(self) -> None:
         for name, value in self._host.read().items():
             self._log.of_host(name, value)
         if self._gpus.any and (self._asking is None or self._asking.done()):
@@ -70,10 +70,6 @@ class PeriodicMetrics:
         for name, values in gpu_values(await self._gpus.read()).items():
             for index, value in values:
                 self._log.of_gpu(name, value, index)
-
-    def _look_again(self) -> None:
-        self._timers["look"] = self._clock.later(LOOK_EVERY, self._look_again)
-        self._write_load_times()
 
     def _write_load_times(self) -> None:
         """Write the time of each worker that has loaded since the last look."""

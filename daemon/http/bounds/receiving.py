@@ -94,10 +94,11 @@ class ReceiveBudget:
         """Call `who.go_on`, once, when there is room."""
         self._waiting[who] = None
 
-    def free(self, count: int, who: Waiting) -> None:
-        """Release a body's bytes, stop its waiting, and resume other waiting connections in order."""
+    def free(self, count: int, who: Waiting | None = None) -> None:
+        """Release a body's bytes, stop its waiting (of one that never waits: None), and resume others in order."""
         self.used -= count
-        self._waiting.pop(who, None)
+        if who is not None:
+            self._waiting.pop(who, None)
         while self._waiting and self.used + STEP <= self.limit:
             first = next(iter(self._waiting))
             del self._waiting[first]

@@ -83,23 +83,6 @@ TIMEOUT = 300.0
 _log = logging.getLogger("tsctl.daemon.upgrade")
 
 
-@dataclass(frozen=True, slots=True)
-class UpgradeRequest:
-    """A requested upgrade.
-
-    Attributes:
-        grace: seconds that the old daemon keeps idle connections.
-        timeout: seconds in which the new daemon must be ready.
-        python: the interpreter that runs the new daemon; None for the old one's own.
-        check_memory: reject the upgrade where both daemons do not fit.
-    """
-
-    grace: float = GRACE
-    timeout: float = TIMEOUT
-    python: str | None = None
-    check_memory: bool = True
-
-
 class Door(Protocol):
     """A listening socket that both daemons have (lifecycle/sockets.py)."""
 
@@ -168,10 +151,10 @@ class Upgrade:
 
         Args:
             report: told of each step.
-            grace: as in `UpgradeRequest`; None for its default, as for `timeout`.
-            timeout: as in `UpgradeRequest`.
-            python: as in `UpgradeRequest`.
-            check_memory: as in `UpgradeRequest`.
+            grace: seconds that the old daemon keeps idle connections; None for `GRACE`.
+            timeout: seconds in which the new daemon must be ready; None for `TIMEOUT`.
+            python: the interpreter that runs the new daemon; None for the old one's own.
+            check_memory: reject the upgrade where both daemons do not fit.
 
         Raises:
             Upgrading: an upgrade is in progress.
@@ -183,11 +166,10 @@ class Upgrade:
             raise Upgrading
         if not self._ready():
             raise Loading("The daemon is still loading its initial models. Upgrade it later.")
-        asked = UpgradeRequest(
-            GRACE if grace is None else grace, TIMEOUT if timeout is None else timeout, python, check_memory
-        )
+        grace, timeout = GRACE if grace is None else grace, TIMEOUT if timeout is None else timeout
         self._move(UpgradeEvent.ASKED)
-        self._task = asyncio.get_running_loop().create_task(self._run(asked, report))
+        work = self._run(report, grace, timeout, python, check_memory=check_memory)
+        self._task = asyncio.get_running_loop().create_task(work)
         try:
             return await asyncio.shield(self._task)  # the client may go away
         except asyncio.CancelledError:
@@ -222,25 +204,27 @@ class Upgrade:
     def _move(self, event: UpgradeEvent) -> None:
         self.step = follow(TRANSITIONS, self.step, event)
 
-    async def _run(self, asked: UpgradeRequest, report: Report) -> dict[str, Any]:
+    async def _run(
+        self, report: Report, grace: float, timeout: float, python: str | None, *, check_memory: bool
+    ) -> dict[str, Any]:
         gate = self._registrar.gate
         gate.close()
         began = time.monotonic()
         events = self._registrar.events
-        events.add("upgrade-started", f"upgrading pid {os.getpid()}: a new daemon has {asked.timeout:g} s to be ready")
+        events.add("upgrade-started", f"upgrading pid {os.getpid()}: a new daemon has {timeout:g} s to be ready")
         try:
             try:
-                async with asyncio.timeout(asked.timeout):
-                    await self._check(asked, report)
+                async with asyncio.timeout(timeout):
+                    await self._check(report, check_memory=check_memory)
                     self._move(UpgradeEvent.FITS)
-                    version = await self._load(asked, report)
+                    version = await self._load(report, python)
             except TimeoutError:
                 late = (
                     "changes in progress did not finish"
                     if self.step is Step.CHECKING
                     else "the new daemon was not ready"
                 )
-                raise SuccessorGone(f"{late} within {asked.timeout:g} s") from None
+                raise SuccessorGone(f"{late} within {timeout:g} s") from None
             self._move(UpgradeEvent.LOADED)
             report("handing", 0, 0)
             await self._hand_over()
@@ -253,7 +237,7 @@ class Upgrade:
             await self._fail()
             raise
         assert self.successor is not None
-        self.grace = asked.grace
+        self.grace = grace
         self._move(UpgradeEvent.TAKEN)
         text = f"pid {self.successor.pid}, tsctl {version}, is the daemon now; pid {os.getpid()} finishes its requests"
         events.add("upgraded", text)
@@ -263,10 +247,10 @@ class Upgrade:
             "old": {"pid": os.getpid(), "version": self._version},
             "new": {"pid": self.successor.pid, "version": version},
             "seconds": round(time.monotonic() - began, 3),
-            "grace": asked.grace,
+            "grace": grace,
         }
 
-    async def _check(self, asked: UpgradeRequest, report: Report) -> None:
+    async def _check(self, report: Report, *, check_memory: bool) -> None:
         """Finish changes in progress, and check that another daemon fits.
 
         Raises:
@@ -279,19 +263,19 @@ class Upgrade:
             await self._registrar.ledger.keep_measured()
         except NotRemembered as error:
             raise SuccessorGone(f"the snapshot for the new daemon cannot be written: {error.reason}") from None
-        if asked.check_memory:
+        if check_memory:
             short = shortage(await asyncio.to_thread(self._measure, os.getpid()))
             if short is not None:
                 raise SuccessorGone(short)
 
-    async def _load(self, asked: UpgradeRequest, report: Report) -> str:
+    async def _load(self, report: Report, python: str | None) -> str:
         """Start the new daemon and wait until it is ready; return its version.
 
         Raises:
             SuccessorGone: the new daemon failed, or broke the protocol.
         """
         report("starting", 0, 0)
-        self.successor = self._start(asked.python, expected(self._registry, self._registrar.ledger.hand_over()))
+        self.successor = self._start(python, expected(self._registry, self._registrar.ledger.hand_over()))
         _log.info("the new daemon has pid %d", self.successor.pid)
         await self.successor.introduce()
         while True:

@@ -52,11 +52,7 @@ def locate(url: str, store: Path | None, *, local_paths: bool) -> Path:
         raise ArchiveNotFound("Model store has not been configured.")
     else:
         path = store / named
-    try:
-        found = path.is_file() or path.is_dir()
-    except (OSError, ValueError):  # a name too long, or with a zero byte
-        found = False
-    if not found:
+    if not _is_there(path):
         raise ArchiveNotFound(f"Model not found at: {url}" if named.is_absolute()
                               else f"Model not found at: {url} (looked in {store})")  # fmt: skip
     return path
@@ -99,13 +95,16 @@ def local_path(url: str) -> Path | None:
     if parts.scheme.lower() != "file":
         return None
     path = Path(unquote(parts.path))
-    try:
-        found = parts.netloc.lower() in ("", "localhost") and (path.is_file() or path.is_dir())
-    except (OSError, ValueError):  # a name too long, or with a zero byte
-        found = False
-    if not found:
+    if parts.netloc.lower() not in ("", "localhost") or not _is_there(path):
         raise ArchiveNotFound(f"Model not found at: {url}")
     return path
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file() or path.is_dir()
+    except (OSError, ValueError):  # a name too long, or with a zero byte
+        return False
 
 
 @contextlib.asynccontextmanager

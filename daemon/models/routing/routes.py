@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from hashlib import blake2b
@@ -153,18 +153,11 @@ class Routes:
             share = f"{route.share(version):.0%} of the requests" if version != route.shadow else "copies of requests"
             raise RoutedVersion(name, version, share)
 
-    def choose(self, route: Route, name: str, key: str) -> str:
+    def choose(self, weights: Weights, name: str, key: str) -> str:
         """Return the version of a request: by its key, or at random if that is empty."""
         if key:
-            return choose_for(route.weights, name, key)
-        return choose(route.weights, self.random.random())
-
-    def choose_among(self, route: Route, name: str, key: str, versions: Set[str]) -> str | None:
-        """Return the version of a request as `choose`, but one of these; None if the route has none of them."""
-        weights = tuple(each for each in route.weights if each[0] in versions)
-        if not weights:
-            return None
-        return choose_for(weights, name, key) if key else choose(weights, self.random.random())
+            return choose_for(weights, name, key)
+        return choose(weights, self.random.random())
 
 
 def key_of(route: Route, headers: Sequence[tuple[str, str]], peer: str) -> str:

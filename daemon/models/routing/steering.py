@@ -64,14 +64,12 @@ def _chosen(registry: Registry, name: str, version: str | None, head: RequestHea
         return registry.find(name, version)
     route = by_model[name]
     key = key_of(route, head.headers, head.peer)
-    chosen = registry.routes.choose(route, name, key)
+    chosen = registry.routes.choose(route.weights, name, key)
     if not registry.holds(name, chosen) and not registry.expects(name):
         # The version could not be restored, or its registration has failed: the others share its requests.
-        present = {each for each, _ in route.weights if registry.holds(name, each)}
-        model = registry.find(name, registry.routes.choose_among(route, name, key, present))
-    else:
-        model = registry.find(name, chosen)
-    return model
+        present = [each for each in route.weights if registry.holds(name, each[0])]
+        return registry.find(name, registry.routes.choose(present, name, key) if present else None)
+    return registry.find(name, chosen)
 
 
 def steer_again(registry: Registry, chosen: ModelVersion, version: str | None, head: RequestHead) -> ModelVersion:

@@ -10,11 +10,10 @@ done here. A fork keeps the locks of other threads, so a process that has some s
 
 import contextlib
 import os
+import pickle
 import threading
 from collections.abc import Callable, Mapping
-from functools import partial
-
-import msgspec
+from typing import Any, TypeVar, cast
 
 from tsctl.handlers.optimize.packages.recording import NotExportable
 
@@ -22,6 +21,7 @@ from tsctl.handlers.optimize.packages.recording import NotExportable
 # ChildProcessError if the process has died. handlers/process/forking.py implements it with a fork.
 Apart = Callable[[Callable[[], bytes]], Callable[[], bytes]]
 Work = Callable[[], dict[str, str]]
+T = TypeVar("T")
 
 
 def run_side_by_side(works: Mapping[str, Work], beside: Apart | None) -> dict[str, dict[str, str]]:
@@ -37,40 +37,46 @@ def run_side_by_side(works: Mapping[str, Work], beside: Apart | None) -> dict[st
     """
     cores = len(os.sched_getaffinity(0))
     others = [] if beside is None or threading.active_count() > 1 else list(works)[: min(cores, len(works)) - 1]
-    waiting: dict[str, Callable[[], bytes]] = {}
+    waiting: dict[str, Callable[[], dict[str, str]]] = {}
     done: dict[str, dict[str, str]] = {}
+    refused: NotExportable | None = None
     try:
         with contextlib.suppress(OSError):  # no memory or no pid for a process
             for name in others:
                 assert beside is not None
-                waiting[name] = beside(partial(_encoded, works[name]))
-        done = {name: work() for name, work in works.items() if name not in waiting}
+                waiting[name] = start(beside, works[name], NotExportable)
+        done |= {name: work() for name, work in works.items() if name not in waiting}
     finally:
-        ended = {name: _result(wait) for name, wait in waiting.items()}
-    for name, result in ended.items():
-        if result is not None and result.refused:
-            raise NotExportable(result.refused)
-        done[name] = works[name]() if result is None else result.held
-    return {name: done[name] for name in works}
+        for name, wait in waiting.items():
+            try:
+                done[name] = wait()
+            except ChildProcessError:
+                continue  # it has died
+            except NotExportable as error:
+                refused = error
+    if refused is not None:
+        raise refused
+    return {name: done[name] if name in done else work() for name, work in works.items()}
 
 
-class _Made(msgspec.Struct):
-    """The result of a process: `held` of its graph, or why the model cannot be exported."""
+def start(apart: Apart, work: Callable[[], T], *refusals: type[Exception]) -> Callable[[], T]:
+    """Start a function in a process of its own; return what waits for its result.
 
-    held: dict[str, str] = {}
-    refused: str = ""
+    That raises ChildProcessError if the process has died, and an exception of these kinds where the function did.
+    """
 
+    def told() -> bytes:
+        try:
+            return pickle.dumps(work())
+        except refusals as error:
+            return pickle.dumps(next(kind for kind in refusals if isinstance(error, kind))(str(error)))
 
-def _encoded(work: Work) -> bytes:
-    try:
-        return msgspec.json.encode(_Made(work()))
-    except NotExportable as error:
-        return msgspec.json.encode(_Made(refused=str(error)))
+    waiting = apart(told)
 
+    def heard() -> T:
+        result: Any = pickle.loads(waiting())
+        if isinstance(result, Exception):
+            raise result
+        return cast("T", result)
 
-def _result(wait: Callable[[], bytes]) -> _Made | None:
-    """Wait for a process; None if it has died."""
-    try:
-        return msgspec.json.decode(wait(), type=_Made)
-    except ChildProcessError:
-        return None
+    return heard

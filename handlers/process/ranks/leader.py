@@ -69,10 +69,6 @@ class Rounds:
         """Whether all ranks have ended the round."""
         return not self._waited_for
 
-    def has_ended(self, rank: int) -> bool:
-        """Return whether a rank has ended the round."""
-        return rank not in self._waited_for
-
     @property
     def broken(self) -> str:
         """A sentence about a broken round, for people."""

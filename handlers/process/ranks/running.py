@@ -42,13 +42,10 @@ class LeadingInTurn(InTurn):
             self._leader.end(self._number, failed=True)
         return answers
 
-    def set_threads(self, count: int) -> None:
-        self._leader.forward(wire.Threads(count))
-        super().set_threads(count)
-
-    def set_batch_size(self, most: int) -> None:
-        self._leader.forward(wire.BatchSize(most))
-        super().set_batch_size(most)
+    def obey(self, message: wire.ToWorker) -> None:
+        if isinstance(message, wire.Threads | wire.BatchSize):
+            self._leader.forward(message)
+        super().obey(message)
 
     def close(self) -> None:
         self._leader.close()

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.api.house import House
+from tests.kit.stub import StubWorker
 from tsctl.daemon.core.job import Piece, Reply
 from tsctl.daemon.http.bounds.sending import PIECE
-from tsctl.daemon.workers.stub import StubWorker
 
 
 @pytest.fixture

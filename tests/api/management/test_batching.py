@@ -9,7 +9,7 @@ import tsctl.daemon.batching
 from tests.api.house import House
 from tests.metrics.reading import values
 from tsctl.daemon.api.management.batching import batching_of
-from tsctl.daemon.tables import BATCH_REASONS
+from tsctl.daemon.tables import BATCH_REASONS, size_bars
 
 M = "model=m,version=1.0"
 
@@ -59,6 +59,8 @@ async def test_what_was_learned_is_told(house: House) -> None:
             {"busy": 1, "size": 2, "ms": pytest.approx(8.8)},
         ],
     }
+    assert told["sizes"] == {"1": 3, "2": 2}
+    assert told["ranges"] == [{"sizes": "1", "batches": 3}, {"sizes": "2", "batches": 2}]
     lines = await metrics_of(house)
     assert lines[f"tsctl_learned_batch_seconds{{{M}}}"] == pytest.approx(0.008)
     assert lines[f"tsctl_learned_request_seconds{{{M}}}"] == pytest.approx(0.0004)
@@ -121,3 +123,16 @@ async def test_connections_turnaround_and_the_longest_hold_are_told(house: House
 
     house.clock.advance(20.0)
     assert batching_of(model)["regularConnections"] == 0
+
+
+@pytest.mark.parametrize(
+    ("sizes", "bars"),
+    [
+        pytest.param({}, [], id="none"),
+        pytest.param({"2": 1, "8": 5}, [("2", 1), ("8", 5)], id="each up to eight"),
+        pytest.param({"9": 1, "16": 2, "17": 3, "32": 4}, [("9-16", 3), ("17-32", 7)], id="larger ones in ranges"),
+        pytest.param({"32": 9, "128": 1, "65": 1}, [("32", 9), ("65-128", 2)], id="one alone by its name"),
+    ],
+)
+def test_batch_sizes_have_few_bars(sizes: dict[str, int], bars: list[tuple[str, int]]) -> None:
+    assert size_bars(sizes) == bars

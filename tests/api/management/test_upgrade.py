@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.http.peer import Server, get
-from tsctl.daemon.api.management.upgrade import upgrade_route
+from tsctl.daemon.api.management.upgrade import upgrade_routes
 from tsctl.daemon.core.errors import UpgradeFailed
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.router import Router
@@ -24,7 +24,7 @@ def upgraded(target: str, method: str = "POST", failure: Exception | None = None
         return {}
 
     async def scenario() -> int:
-        server = Server(Router({"tsctl": upgrade_route(upgrade)}))
+        server = Server(Router(upgrade_routes(upgrade)))
         peer = server.connect()
         peer.send(get(target).replace(b"GET", method.encode()))
         exchange: Exchange = server.exchanges[0]

@@ -21,17 +21,17 @@ from tests.api.tensors.test_requests import nested, tensors
 from tests.handlers.samples import context_of
 from tests.handlers.typed.calls import close_all, runtime_of
 from tests.kit.build import make_model
+from tests.kit.clock import FakeClock
 from tests.kit.shelf import modules
+from tests.kit.stub import StubEngine
 from tsctl.daemon.api.tensors.elements import pack
 from tsctl.daemon.api.tensors.forms import InferRequest, Tensor
 from tsctl.daemon.api.tensors.prepared import prepare, typed_params
 from tsctl.daemon.api.tensors.requests import parse_steps
 from tsctl.daemon.api.tensors.steps import finish
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.job import Param
 from tsctl.daemon.model_settings.declarations import DeclaredTensor
-from tsctl.daemon.workers.stub import StubEngine
 from tsctl.handlers import wire
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.sdk.built_in import declaration_of

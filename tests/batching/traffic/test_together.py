@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tsctl.daemon.batching.traffic.times import BatchTimes, Together
+from tsctl.daemon.batching.traffic.times import MOST, BatchTimes, Together
 
 
 def learned(*batches: tuple[float, int, float], times: int = 30) -> Together:
@@ -118,3 +118,21 @@ def test_what_does_not_change_makes_nobody_think_again() -> None:
         together.learn_batch(2, 4, 0.091)
 
     assert together.changes <= before + 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_was_not_measured_is_bounded_by_all_that_was_at_any_time(seed: int) -> None:
+    chance, together = random.Random(seed), learned()
+    for _ in range(300):
+        if chance.random() < 0.1:
+            together.missed(chance.randint(1, 9), chance.randint(1, 99))
+        else:
+            together.learn_batch(chance.randint(1, 6), 2 ** chance.randint(0, 5), chance.choice((0.001, 0.1, 9.0)))
+        busy, size = chance.randint(1, 20), chance.randint(1, 99)
+
+        bounds = [
+            together.hoped(each.busy, each.size) * min(1.0, size / each.size) * min(1.0, min(busy, MOST) / each.busy)
+            for each in together.measured()
+        ]
+
+        assert together._least(min(busy, MOST), size) == pytest.approx(max(bounds, default=0.0))

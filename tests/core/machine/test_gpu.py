@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from tests.kit.clock import FakeClock
 from tests.metrics.reading import shown
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.machine.cards import Card, FoundCards
 from tsctl.daemon.core.machine.gpu import BACKOFF, FRESH, Gpus
 from tsctl.daemon.metrics.families import gpus as gpu_families

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kit.clock import FakeClock
 from tsctl.daemon.core import logs
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.logs import (
     DaemonFormat,
     JournalFormat,

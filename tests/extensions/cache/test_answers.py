@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from tests.kit.clock import FakeClock
 from tests.kit.said import said_in
 from tests.kit.version import StubVersion
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import Stopping
 from tsctl.daemon.core.fingerprint import AT_ONCE
 from tsctl.daemon.core.job import Job, JobPhase, Piece, Reply

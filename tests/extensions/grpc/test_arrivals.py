@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.clock import FakeClock
 from tsctl.daemon.core.errors import DaemonError, Stopping
 from tsctl.daemon.core.job import Job, JobPhase
 from tsctl.daemon.extensions.grpc.waiting.arrivals import LONGEST, QUIET, Arrivals

@@ -12,7 +12,7 @@ import pytest
 
 from tests.extensions.grpc.client import grpc, grpc_house, prediction
 from tests.extensions.grpc.test_predictions import failure
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.clock import FakeClock
 from tsctl.daemon.core.errors import BadRequest, ReceivedTooSlowly
 from tsctl.daemon.extensions.grpc.torchserve import InferenceService
 from tsctl.daemon.extensions.grpc.waiting.incoming import AT_ONCE, MUCH, SLOW, Incoming, Sockets

@@ -6,8 +6,8 @@ import tracemalloc
 import pytest
 
 from tests.extensions.grpc.test_streams import Flow
+from tests.kit.clock import FakeClock
 from tests.kit.version import StubVersion
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.job import Job, Piece, Reply
 from tsctl.daemon.extensions.grpc import prediction as predictions
 from tsctl.daemon.extensions.grpc.codes import Code

@@ -6,7 +6,7 @@ import pytest
 
 from tests.extensions.grpc.client import MOST_UNREAD, grpc_house, prediction
 from tests.extensions.grpc.test_predictions import failure, until
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.clock import FakeClock
 from tsctl.daemon.core.job import Reply
 from tsctl.daemon.extensions.grpc.waiting.writing import COUNTED, Peer, Writing
 from tsctl.daemon.http.bounds.sending import NoRoomToSend, SendBudget

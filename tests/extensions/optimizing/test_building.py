@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from tests.kit.build import make_settings, make_spec
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.clock import FakeClock
+from tests.kit.stub import StubEngine
 from tsctl.daemon.extensions.optimizing import building
 from tsctl.daemon.extensions.optimizing.building import first_trial, threads_of
 from tsctl.daemon.extensions.optimizing.record import TrialStore
 from tsctl.daemon.extensions.optimizing.trial import Trial, TrialState
 from tsctl.daemon.marfile import parse_manifest
 from tsctl.daemon.models.request import Source
-from tsctl.daemon.workers.stub import StubEngine
 
 
 def auto(

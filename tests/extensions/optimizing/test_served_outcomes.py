@@ -12,6 +12,12 @@ from tsctl.daemon.marfile import Packing, write_archive
 from tsctl.handlers.builtin.vision import example_image
 
 
+@pytest.fixture(autouse=True)
+def compiled_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As torch leaves a process that has compiled a model: nothing of it is a daemon's."""
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "elsewhere"))
+
+
 @pytest.fixture
 def archive(served: Served, tmp_path: Path) -> str:
     """A small image classifier whose archive tolerates no drift of `fold` at all."""

@@ -12,6 +12,7 @@ from tests.api.house import House
 from tests.kit.at_once import AtOnce
 from tests.kit.build import make_config, make_spec
 from tests.kit.daemon import StubDaemon
+from tests.kit.stub import StubEngine
 from tests.models.replacements import other, replace
 from tsctl.daemon.api.management.commands import Parameters
 from tsctl.daemon.config.config import resolve
@@ -25,7 +26,6 @@ from tsctl.daemon.models.registrar import Registration
 from tsctl.daemon.models.settings import Overrides, merge
 from tsctl.daemon.tools.tune import ModelServer
 from tsctl.daemon.workers.processes.spawn import load_of
-from tsctl.daemon.workers.stub import StubEngine
 from tsctl.handlers.wire import Loaded, Optimized
 
 (ROW,) = OptimizingExtension.model_settings

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.kit.archives import model_files, write_mar
+from tests.kit.clock import FakeClock
 from tests.kit.daemon import StubDaemon, until
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.extensions.optimizing.choice import TrialRow
 from tsctl.daemon.extensions.optimizing.program import TrialFailed, TrialRows
 from tsctl.daemon.extensions.optimizing.trial import Trial, TrialState

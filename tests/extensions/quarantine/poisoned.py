@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.kit.stub import StubWorker
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.fingerprint import AT_ONCE, fingerprint
 from tsctl.daemon.core.job import Job
@@ -12,7 +13,6 @@ from tsctl.daemon.extensions.quarantine.dispatcher import QuarantineDispatcher
 from tsctl.daemon.extensions.quarantine.quarantine import Quarantine
 from tsctl.daemon.extensions.quarantine.service import quarantine_of, watch_for_suspects
 from tsctl.daemon.workers.slot import SlotState
-from tsctl.daemon.workers.stub import StubWorker
 
 SMALL, LARGE = b"poison", b"poison" * AT_ONCE
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.extensions.quarantine.poisoned import SMALL, QuarantinedVersion
-from tsctl.daemon.workers.stub import StubRowWorker
+from tests.kit.stub import StubRowWorker
 
 
 class Rowed(QuarantinedVersion):

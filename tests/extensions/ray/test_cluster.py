@@ -10,9 +10,9 @@ import pytest
 
 from tests.api.house import House
 from tests.kit.build import make_config
+from tests.kit.clock import FakeClock
 from tests.places import ROOT
 from tsctl.daemon.config.config import Config
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import BadRequest, InvalidModel
 from tsctl.daemon.extensions.ray import RayService
 from tsctl.daemon.extensions.ray import bridge as room

@@ -9,6 +9,6 @@ def test_an_archive_for_a_cluster_is_tried_here(idle: Served) -> None:
     config.write_text("engine: ray\n")
     idle.pack("obey", config_file=config)
 
-    done = idle.run("check", str(idle.store / "obey.mar"), "--input", str(request))
+    done = idle.run("check", str(idle.store / "obey.mar"), str(request))
 
     assert done.returncode == 0, done.stderr

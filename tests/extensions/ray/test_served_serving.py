@@ -75,7 +75,7 @@ def test_a_model_is_replaced_and_scaled(served: Served) -> None:
     old = workers_of(served, "ran")[0]["pid"]
 
     register(served, "ran", "--replace", "--workers", "2", num_cpus=0.1)
-    served.tsctl("scale", "ran", "--workers", "3")
+    served.tsctl("scale", "ran", "3")
 
     assert requests.wait()["old"].json["pid"] == old
     eventually(lambda: len(workers_of(served, "ran")) == 3, "three workers of the new archive")

@@ -1,11 +1,11 @@
 """A registration over stub workers, with the service that loads and unloads versions."""
 
 from tests.kit.daemon import StubDaemon
+from tests.kit.stub import StubEngine
 from tsctl.daemon.extensions.residency import ResidencyExtension
 from tsctl.daemon.extensions.residency.residency import Residency
 from tsctl.daemon.extensions.residency.service import ResidencyService
 from tsctl.daemon.server.kernel import connect
-from tsctl.daemon.workers.stub import StubEngine
 
 
 class ResidentDaemon(StubDaemon):

@@ -5,15 +5,15 @@ from typing import Any
 
 from tests.kit.build import make_model
 from tests.kit.client import Client
+from tests.kit.clock import FakeClock
+from tests.kit.stub import StubEngine
 from tests.kit.version import HEADER
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.job import Job, TimeBudget
 from tsctl.daemon.extensions.residency.decision import Memory
 from tsctl.daemon.extensions.residency.residence import residence_of
 from tsctl.daemon.extensions.residency.residency import Residency
 from tsctl.daemon.extensions.residency.state import ResidenceState
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.workers.stub import StubEngine
 
 
 class WarmStubs:

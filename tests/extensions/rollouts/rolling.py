@@ -4,13 +4,13 @@ from types import SimpleNamespace
 from typing import cast
 
 from tests.kit.daemon import StubDaemon
+from tests.kit.stub import StubEngine
 from tsctl.daemon.extension import Kernel
 from tsctl.daemon.extensions.rollouts import RolloutsExtension
 from tsctl.daemon.extensions.rollouts.rollout import Rollout, parse_conditions
 from tsctl.daemon.extensions.rollouts.rollouts import Rollouts
 from tsctl.daemon.extensions.rollouts.service import RolloutsService
 from tsctl.daemon.server.kernel import connect
-from tsctl.daemon.workers.stub import StubEngine
 
 ROLLOUT = Rollout(
     version="2.0", steps=(10.0, 100.0), every=3600.0, conditions=parse_conditions("", compare=False),

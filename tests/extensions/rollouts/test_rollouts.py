@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from tests.api.house import House
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.clock import FakeClock
 from tsctl.daemon.core.job import Reply
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.extensions.rollouts.rollouts import Rollouts

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import pytest
 
+from tests.kit.clock import FakeClock
 from tests.kit.version import StubVersion
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import Stopping
 from tsctl.daemon.extensions.shadowing.idle_time import QUIET, IdleTime, is_idle
 from tsctl.daemon.models.version import ModelVersion

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.kit.clock import FakeClock
 from tests.kit.version import StubVersion
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import PredictionFailed
 from tsctl.daemon.core.job import Job, Piece, Reply
 from tsctl.daemon.extensions.shadowing import mirror as mirrors

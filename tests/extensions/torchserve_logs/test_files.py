@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.extensions.torchserve_logs.files import DaemonLines, LogFiles, TorchServeFile
+from tests.kit.clock import FakeClock
+from tsctl.daemon.extensions.torchserve_logs.files import DaemonLines, TorchServeFile
 
 MOMENT = 1_900_000_000.5  # seconds since the epoch
 STAMP = "2030-03-17T18:46:40,500"  # of it in Berlin
@@ -31,7 +31,7 @@ def test_a_file_is_there_before_its_first_line_and_is_private_whatever_the_umask
 
     before = os.umask(0)
     try:
-        LogFiles({"ts_log": path}, FakeClock()).close()
+        TorchServeFile(path, FakeClock(), bare=False).close()
     finally:
         os.umask(before)
 
@@ -55,16 +55,12 @@ def test_the_lines_of_a_turn_are_written_at_its_end(tmp_path: Path) -> None:
 
 
 def test_the_remaining_lines_are_written_when_the_files_are_closed(tmp_path: Path) -> None:
-    files = LogFiles({"ts_metrics": tmp_path / "m.log"}, FakeClock(), {"ts_metrics"})
-    file = files.find("ts_metrics")
-    assert file is not None
+    file = TorchServeFile(tmp_path / "m.log", FakeClock(), bare=True)
 
     file.write("INFO", "main", "TS_METRICS", "last")
-    files.close()
+    file.close()
 
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{3} - last\n", (tmp_path / "m.log").read_text())
-    assert files.find("model_metrics") is None
-    assert "model_metrics" not in files
 
 
 def test_a_file_that_cannot_be_written_loses_its_lines_and_says_so(

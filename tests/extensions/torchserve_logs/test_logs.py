@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.kit.clock import FakeClock
 from tests.kit.daemon import StubDaemon
 from tests.kit.said import said_in
 from tsctl.daemon.api.metric_selection import selection_of
 from tsctl.daemon.config.config import resolve
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.extensions.torchserve_logs.logs import TorchServeLogs, TorchServeLogsService, access_line
 from tsctl.daemon.http.messages import Request

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.metrics.test_metrics import run
-from tsctl.daemon.extensions.torchserve_logs.logs import OutputCopies, WorkerNames
+from tsctl.daemon.extensions.torchserve_logs.logs import WorkerNames, copy_of
 from tsctl.daemon.extensions.torchserve_logs.metric_log import MetricLog, PrintedMetric
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.metrics.torchserve.selection import Selection
@@ -118,7 +118,7 @@ class Written:
 
 def test_the_output_of_workers_goes_to_the_models_log_and_its_measurements_to_their_file() -> None:
     lines, file = Lines(), Written()
-    copy = OutputCopies([file], lines.log).of("net", "1.0")
+    copy = copy_of("net", "1.0", [file], lines.log)
 
     copy("loading\n[METRICS]Heat.C:3|#|#type:GAUGE|#hostname:vm,1700000000\n[METRICS]broken", 1, "stdout")
     copy("oh dear", 1, "stderr")

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from tests.api.house import House
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.clock import FakeClock
 from tsctl.daemon.core.machine.cards import Card, FoundCards
 from tsctl.daemon.core.machine.gpu import Gpus
 from tsctl.daemon.core.machine.host import HostMonitor

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.kit.clock import FakeClock
 from tests.kit.version import StubVersion
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import QueueFull
 from tsctl.daemon.core.job import Job, Piece, Reply, TimeBudget
 from tsctl.daemon.extensions.tracing.context import parse_traceparent

@@ -30,6 +30,14 @@ class Mine(ImageClassifier):
     """A user's own."""
 
 
+class Broken:
+    """A user's own, without anything of ours."""
+
+    @property
+    def device(self) -> str:
+        raise RuntimeError("no device yet")
+
+
 class Changing(ImageClassifier):
     """A user's own, that does something to the model after it is loaded."""
 
@@ -207,6 +215,7 @@ def test_a_model_that_fails_on_the_sample_is_served_as_it_is(model_dir: Path) ->
         pytest.param(BaseHandler, nn.Linear(2, 2), "there is no sample to check on: name a file", id="no sample"),
         pytest.param(BaseHandler, print, "the model is a builtin_function_or_method, and only a torch", id="no module"),
         pytest.param(object, None, "the handler is not a subclass of BaseHandler", id="no handler of ours"),
+        pytest.param(Broken, None, "the handler is not a subclass of BaseHandler", id="a `device` that raises"),
     ],
 )
 def test_who_cannot_be_optimised_is_told_why(handler_class: type, model: Any, reason: str, tmp_path: Path) -> None:

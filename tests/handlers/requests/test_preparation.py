@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.kit.said import said_in
 from tsctl.handlers.requests.preparation import IMAGENET, Preparation, read_preparation
@@ -179,3 +181,54 @@ def test_the_names_of_classes(
     if "classes" not in settings:
         (tmp_path / "index_to_name.json").write_text('{"0": "hat"}')  # which wins
         assert read_preparation(tmp_path, {}).classes is None
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=3)
+    | st.sampled_from((1e-320, 10**400, 224)),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(("0", "height", "x")), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+FILES = {
+    "config": (
+        TIMM["pretrained_cfg"] | {"architecture": "resnet18"},
+        ("crop_mode", "id2label", "label_names", "pretrained_cfg"),
+    ),
+    "preprocessor_config": (CLIP, ("crop_pct", "do_rescale", "rescale_factor")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+@given(data=st.data())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_file_of_anybodys_is_read_or_refused_in_words(tmp_path: Path, name: str, data: st.DataObject) -> None:
+    usual, more = FILES[name]
+    changed = data.draw(st.dictionaries(st.sampled_from((*usual, *more)), VALUES, min_size=1, max_size=3))
+    sides = data.draw(st.lists(VALUES, min_size=2, max_size=2))
+    if data.draw(st.booleans()):
+        changed["input_size"] = [3, *sides]
+
+    why = "model-config.yaml"
+    try:
+        read(tmp_path, **{name.removesuffix("_config"): usual | changed})
+    except HandlerError as error:
+        why = str(error)
+    assert "model-config.yaml" in why and len(why) < 500
+
+
+@pytest.mark.parametrize("part", [0.0, 1e-320, float("nan")])
+def test_a_part_that_leaves_nothing_is_none(tmp_path: Path, part: float) -> None:
+    assert "crops nothing" in refusal(tmp_path, preprocessor=VIT | {"size": {"shortest_edge": 224}, "crop_pct": part})
+    assert "its pixels are not from 0 to 1" in refusal(tmp_path, preprocessor=VIT | {"rescale_factor": float("nan")})
+
+
+def test_a_folder_of_the_name_is_no_such_file(tmp_path: Path) -> None:
+    (tmp_path / "config.json").mkdir()
+
+    assert read_preparation(tmp_path, {}) == (IMAGENET, None, "")

@@ -18,6 +18,8 @@ from tests.kit.null_gpu.cards import Delta, OnCards
 from tsctl.handlers.requests import gpu_copies
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.loader import EntryPoint
+from tsctl.handlers.sdk.streaming import send_intermediate_predict_response
 from tsctl.handlers.typed.entry import typed_entry
 
 torch.ones(1, device="cuda")
@@ -26,7 +28,8 @@ NAMES = ("to_card_pinned", "to_card_pageable", "default_to_card", "from_card_pin
     "launches", "stream_syncs", "device_syncs", "event_syncs")
 
 def ask(name, handler, *bodies, gpu=0):
-    entry = typed_entry(handler.predict, handler)
+    typed = hasattr(handler, "predict")
+    entry = typed_entry(handler.predict, handler) if typed else EntryPoint(handler, handler.handle)
     context = Context("model", "/nowhere", {}, batch_size=4, gpu_id=gpu)
     entry.initialize(context)
     runtime = Runtime(entry, context)
@@ -60,6 +63,22 @@ class Two(One):
     def predict(self, a: list[torch.Tensor], b: list[torch.Tensor | None]) -> list[list]:
         return [[told(a), told(b)] for a, b in zip(a, b)]
 
+class Single(One):
+    def predict(self, row: torch.Tensor, other: torch.Tensor | None = None) -> list:
+        return [row.device.type, row]
+
+class Waits(One):
+    async def predict(self, row: torch.Tensor) -> list:
+        return [row.device.type, row]
+
+class SendsPieces:
+    def initialize(self, context):
+        pass
+    def handle(self, data, context):
+        pieces = [{"is": each} for each in torch.arange(float(len(data))).to("cuda").split(1)]
+        send_intermediate_predict_response(pieces, context.request_ids, "", 200, context)
+        return [b""] * len(data)
+
 class Streams(One):
     def predict(self, rows: list[torch.Tensor]):
         yield rows
@@ -74,6 +93,9 @@ ask("rows of one shape", Back(), "[1.5, 2]", "[3.5, 4]", "[5.5, 6]")
 ask("rows of several shapes and types", One(), "[1.5]", "[[2.5, 3.5]]", "[4]", "[]")
 ask("several tensors in each row", Several(), "[[1.5], [2.5]]", "[[3.5], [4.5]]")
 ask("two parameters", Two(), '{"a": [1.5], "b": [2.5]}', '{"a": [3.5], "b": null}')
+ask("a call for each row", Single(), "[1.5, 2]", "[3.5, 4]", '{"row": [5.5, 6]}')
+ask("coroutines", Waits(), "[1.5]", "[2.5]")
+ask("pieces of TorchServe's", SendsPieces(), "[]", "[]", "[]")
 ask("pieces", Streams(), "[1.5]", "[2.5]", "[3.5]")
 ask("a device of torch", Named(torch.device("cuda", 0)), "[1.5]")
 for stays in (None, "cpu", torch.device("cpu"), "microphone", 3):
@@ -117,6 +139,15 @@ def test_so_are_several_of_a_row_and_those_of_all_parameters_together(seen: dict
     assert [seen[name]["did"]["to_card_pinned"] for name in ("several tensors in each row", "two parameters")] == [1, 1]
 
 
+@pytest.mark.parametrize(
+    ("name", "rows"), [("a call for each row", [[1.5, 2], [3.5, 4], [5.5, 6]]), ("coroutines", [[1.5], [2.5]])]
+)
+def test_those_of_a_function_that_takes_one_row_go_and_come_in_one_copy_too(
+    name: str, rows: list[Any], seen: dict[str, Any]
+) -> None:
+    assert (seen[name]["did"], seen[name]["answers"]) == (ONCE, there(*rows))
+
+
 def test_a_device_may_be_torchs_own(seen: dict[str, Any]) -> None:
     assert seen["a device of torch"]["did"] == ONCE
     assert seen["a device of torch"]["answers"] == there([1.5])
@@ -124,6 +155,9 @@ def test_a_device_may_be_torchs_own(seen: dict[str, Any]) -> None:
 
 def test_the_pieces_of_all_rows_come_back_in_one_copy(seen: dict[str, Any]) -> None:
     assert (seen["pieces"]["did"], seen["pieces"]["pieces"]) == (ONCE, [[1.5], [2.5], [3.5]])
+    sent = seen["pieces of TorchServe's"]
+    assert sent["pieces"] == [{"is": [0.0]}, {"is": [1.0]}, {"is": [2.0]}]
+    assert (sent["did"]["from_card_pinned"], "from_card_pageable" in sent["did"]) == (1, False)
 
 
 @pytest.mark.parametrize("name", ["on None", "on 'cpu'", "on device(type='cpu')", "on 'microphone'", "on 3"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.clock import FakeClock
 from tsctl.daemon.http.bounds.trimming import MUCH, QUIET, Trimming, keep_memory, return_memory
 from tsctl.daemon.tables import SETTINGS
 

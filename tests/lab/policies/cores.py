@@ -8,9 +8,9 @@ proceeds at min(1, n/k) seconds a second. A batch is therefore slowed by the bat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from tests.kit.stub import StubEngine
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.job import Job
-from tsctl.daemon.workers.stub import StubEngine
 
 Finished = Callable[[float], None]
 

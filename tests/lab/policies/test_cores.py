@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.kit.clock import FakeClock
 from tests.lab.policies.cores import Cores
-from tsctl.daemon.core.clock import FakeClock
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 
+from tests.kit.clock import FakeClock
+from tests.kit.stub import StubEngine
 from tests.lab.percentile import nearest_rank
 from tests.lab.policies.cores import Cores, SharingEngine
 from tsctl.daemon.batching.dispatcher import Dispatcher
@@ -15,11 +17,9 @@ from tsctl.daemon.batching.policies.collector import Collector
 from tsctl.daemon.batching.queue import BatchChoice, Queue, patience
 from tsctl.daemon.batching.traffic.times import PaddedTimes
 from tsctl.daemon.batching.traffic.traffic import Traffic
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.job import Batch, Caller, Job, Outcome, Reply
 from tsctl.daemon.workers.engine import BatchEvents, Exit, Worker, WorkerSpec
 from tsctl.daemon.workers.pool import Pool
-from tsctl.daemon.workers.stub import StubEngine
 
 ANSWER = Reply(200, b"")
 Done = Callable[[], None]

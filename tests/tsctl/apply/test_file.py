@@ -109,8 +109,16 @@ def test_a_route_that_cannot_be_is_refused(given: str, folder: Path) -> str:
 @said_in("errors.txt")
 def test_an_error_names_line_key_and_remedy(given: str, folder: Path) -> str:
     with pytest.raises(CliError) as caught:
-        read(json.loads(given), folder)
-    return f"{caught.value.message}\nhint: {caught.value.hint}".replace(str(folder), "FOLDER")
+        read(json.loads(given).replace("BRACKETS", "[" * 10_000).replace("LONGNAME", "m" * 300), folder)
+    said = f"{caught.value.message}\nhint: {caught.value.hint}"
+    return said.replace(str(folder), "FOLDER").replace("m" * 300, "LONGNAME")
+
+
+def test_a_store_that_is_gone_is_told(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(CliError) as caught:
+        parse("models: {a: {source: n.mar}}", "f.yaml", folder, tmp_path / "gone")
+
+    assert "gone` cannot be read: No such file" in caught.value.hint
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

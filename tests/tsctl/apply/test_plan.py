@@ -8,7 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.apply.plan import PlannedStep, StepKind, only, plan
+from tsctl.apply.plan import (
+    ChangeSettings,
+    PlannedStep,
+    Register,
+    ScaleWorkers,
+    SetDefault,
+    SetRoute,
+    Unregister,
+    Unroute,
+    only,
+    plan,
+)
 from tsctl.apply.state import FAILED, REWRITTEN, ModelSpec, State, VersionSpec
 
 PIN, OTHER = "1" * 64, "2" * 64
@@ -47,21 +58,20 @@ def test_what_is_so_already_takes_no_step(wanted: VersionSpec) -> None:
     ],
 )
 def test_a_version_is_loaded_anew_where_serving_workers_cannot_change(wanted: VersionSpec) -> None:
-    assert steps_of(SERVED, wanted) == [PlannedStep(StepKind.REGISTER, "m", "1.0", wanted, SERVED)]
+    assert steps_of(SERVED, wanted) == [Register("m", "1.0", wanted, SERVED)]
 
 
 def test_settings_and_workers_change_while_the_version_serves() -> None:
     wanted = replace(SERVED, settings={"batchSize": 8, "maxBatchDelay": 20.0}, workers=(2, 4))
 
     assert steps_of(SERVED, wanted) == [
-        PlannedStep(
-            StepKind.SETTINGS,
+        ChangeSettings(
             "m",
             "1.0",
             {"batchSize": 8, "maxBatchDelay": 20.0},
             {"batchSize": 4, "maxBatchDelay": None},
         ),
-        PlannedStep(StepKind.SCALE, "m", "1.0", (2, 4), (1, 1)),
+        ScaleWorkers("m", "1.0", (2, 4), (1, 1)),
     ]
 
 
@@ -70,20 +80,18 @@ def test_an_archive_that_was_rewritten_is_loaded_unless_the_served_one_is_pinned
 
     failed = replace(SERVED, outdated=FAILED)
 
-    assert steps_of(failed, SERVED) == [PlannedStep(StepKind.REGISTER, "m", "1.0", SERVED, failed)]
+    assert steps_of(failed, SERVED) == [Register("m", "1.0", SERVED, failed)]
     assert steps_of(now, SERVED) == []  # `SERVED` pins what is served
-    assert steps_of(now, replace(SERVED, sha256=None)) == [
-        PlannedStep(StepKind.REGISTER, "m", "1.0", replace(SERVED, sha256=None), now)
-    ]
+    assert steps_of(now, replace(SERVED, sha256=None)) == [Register("m", "1.0", replace(SERVED, sha256=None), now)]
 
 
 def test_a_version_goes_after_another_one_is_ready_and_the_default() -> None:
     newer = replace(SERVED, url="/s/m2.mar")
 
     assert plan({"m": one(SERVED)}, {"m": one(newer, "2.0")}) == [
-        PlannedStep(StepKind.REGISTER, "m", "2.0", newer),
-        PlannedStep(StepKind.DEFAULT, "m", "2.0", "2.0", "1.0"),
-        PlannedStep(StepKind.UNREGISTER, "m", "1.0", None, SERVED),
+        Register("m", "2.0", newer),
+        SetDefault("m", "2.0", "1.0"),
+        Unregister("m", "1.0", SERVED),
     ]
 
 
@@ -91,8 +99,8 @@ def test_all_loads_come_before_all_removals_and_models_of_no_name_go() -> None:
     now = {"a": one(SERVED), "b": one(SERVED)}
 
     assert plan(now, {"c": one(SERVED), "b": one(SERVED)}) == [
-        PlannedStep(StepKind.REGISTER, "c", "1.0", SERVED),
-        PlannedStep(StepKind.UNREGISTER, "a", "1.0", None, SERVED),
+        Register("c", "1.0", SERVED),
+        Unregister("a", "1.0", SERVED),
     ]
     assert plan(only(now, {"b"}), {"b": one(SERVED)}) == []
 
@@ -138,28 +146,28 @@ class Served:
 
     def do(self, step: PlannedStep) -> None:
         versions = self.models.setdefault(step.model, {})
-        version, after, before = step.version, step.after, step.before
-        match step.kind:
-            case StepKind.REGISTER:
+        version = step.version
+        match step:
+            case Register(after=after, before=before):
                 assert versions.get(version) == before
                 self.defaults.setdefault(step.model, version)
                 workers = after.workers or (before.workers if before is not None else None)
                 versions[version] = replace(after, workers=workers or (1, 1), sha256=after.sha256 or PIN)
-            case StepKind.SETTINGS:
-                merged: Mapping[str, Any] = {**versions[version].settings, **after}
+            case ChangeSettings():
+                merged: Mapping[str, Any] = {**versions[version].settings, **step.after}
                 versions[version] = replace(versions[version], settings=merged)
-            case StepKind.SCALE:
-                versions[version] = replace(versions[version], workers=after)
-            case StepKind.DEFAULT:
+            case ScaleWorkers():
+                versions[version] = replace(versions[version], workers=step.after)
+            case SetDefault():
                 assert version in versions
                 self.defaults[step.model], self.routes[step.model] = version, {}
-            case StepKind.ROUTE:
-                assert after["weights"].keys() <= versions.keys()
-                self.routes[step.model] = after
-                self.defaults[step.model] = max(after["weights"], key=lambda each: float(after["weights"][each]))
-            case StepKind.UNROUTE:
+            case SetRoute(after=route):
+                assert route["weights"].keys() <= versions.keys()
+                self.routes[step.model] = route
+                self.defaults[step.model] = max(route["weights"], key=lambda each: float(route["weights"][each]))
+            case Unroute():
                 self.routes[step.model] = {}
-            case StepKind.UNREGISTER:
+            case Unregister():
                 assert version not in self.routes.get(step.model, {}).get("weights", ())
                 assert version != self.defaults[step.model] or len(versions) == 1
                 del versions[version]

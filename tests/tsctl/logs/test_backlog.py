@@ -110,13 +110,15 @@ def test_a_traceback_stays_with_its_first_line(tmp_path: Path) -> None:
     assert list(backlog(source, None, T + 2)) == lines[3:]
 
 
-def test_lines_of_an_older_daemons_worker_have_the_time_of_the_next_line_that_has_one(tmp_path: Path) -> None:
-    (tmp_path / "m@1.log").write_text(f"old\nolder\n{stamp_of(T)} 7 stdout new\n")
+def test_lines_whose_first_one_is_in_an_earlier_file_have_the_time_of_the_next_line_that_has_one(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "m@1.log").write_text(f"cut\noff\n{stamp_of(T)} 7 stdout new\n")
 
     lines = list(backlog(LogSource(tmp_path / "m@1.log", "model", "m", "1"), None, None))
 
     assert [line.time for line in lines] == [T, T, T]
-    assert not any(line.continues for line in lines)
+    assert [line.continues for line in lines] == [True, True, False]
 
 
 def test_lines_without_any_time_have_that_of_their_file_and_bytes_that_are_no_text_are_replaced(

@@ -80,9 +80,11 @@ def test_the_next_line_of_an_errors_text_is_told_and_no_more() -> None:
 def test_a_name_that_is_taken_is_refused_with_both_ways_out_and_a_hint_that_is_there_stays() -> None:
     hinted = CliError("no file `h.py`", "did you mean `g.py`?")
 
-    error = explained(CliError("Model version 1.0 is already registered for model m"), "m")
+    told = "Model m is already registered: version 1.0, from m.mar."
 
-    assert error.hint == "choose a name with `--name`, or `tsctl unregister m`"
+    error = explained(CliError(f"{told} Use another model_name, or unregister it first: `tsctl unregister m`."), "m")
+
+    assert (error.message, error.hint) == (told, "choose a name with `--name`, or `tsctl unregister m`")
     assert explained(hinted, "m") is hinted
 
 

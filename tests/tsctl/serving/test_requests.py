@@ -8,7 +8,7 @@ import pytest
 from tests.kit.archives import write_files
 from tests.tsctl.conftest import Invoke
 from tsctl.errors import CliError
-from tsctl.serving.requests import parameters_of, read_targets
+from tsctl.serving.requests import parameters_of, read_targets, registered_target
 
 
 def test_several_targets_have_names_of_their_own(tmp_path: Path) -> None:
@@ -66,3 +66,7 @@ def test_serve_without_a_worker_is_refused_before_anything_starts(invoke: Invoke
         "error: with `--workers 0` nothing would answer",
         "hint: leave it out, or load with the first request: `--loading on_demand`",
     ]
+
+
+def test_a_name_too_long_for_a_file_may_be_in_the_store_of_the_daemon(tmp_path: Path) -> None:
+    assert registered_target("m" * 5000, tmp_path).url == "m" * 5000

@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import pytest
 
+from tsctl.client import DaemonClient
 from tsctl.errors import CliError
 from tsctl.generator import Generator
 from tsctl.showcase.facts import ShowcaseFacts
 from tsctl.showcase.load import AskingClients, failures_of
 from tsctl.showcase.measuring import mean_batch
-from tsctl.showcase.private import DemoDaemon
 from tsctl.showcase.stage import Stage
 
 DONE = {
@@ -44,7 +44,7 @@ def asked(fake: FakeGenerator) -> tuple[AskingClients, list[tuple[int, int]]]:
 
 
 def stage(facts: ShowcaseFacts, failures: dict[str, int]) -> Stage:
-    return Stage(DemoDaemon(Path("nowhere")), facts, b"", Path(), lambda: 0.0, failures)
+    return Stage(DaemonClient(Path("nowhere")), Path(), facts, b"", Path(), lambda: 0.0, failures)
 
 
 def test_the_clients_tell_what_was_answered_and_what_failed() -> None:

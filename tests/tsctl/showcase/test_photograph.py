@@ -9,9 +9,9 @@ from PIL import Image
 from rich.console import Console
 
 from tsctl import render
+from tsctl.client import DaemonClient
 from tsctl.showcase import photograph
 from tsctl.showcase.facts import ClassifiedPhotograph, ShowcaseFacts
-from tsctl.showcase.private import DemoDaemon
 from tsctl.showcase.stage import Stage
 
 
@@ -54,7 +54,7 @@ def test_without_its_packages_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(photograph, "find_spec", lambda name: None)
     facts = ShowcaseFacts(bytes(64), "", 32)
 
-    photograph.classify(Stage(DemoDaemon(Path("nowhere")), facts, b"", Path(), lambda: 0.0))
+    photograph.classify(Stage(DaemonClient(Path("nowhere")), Path(), facts, b"", Path(), lambda: 0.0))
 
     assert facts.lacks_photograph
     assert facts.photograph is None

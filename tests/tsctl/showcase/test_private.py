@@ -8,7 +8,7 @@ import pytest
 
 from tsctl.errors import CliError
 from tsctl.showcase import private
-from tsctl.showcase.private import DemoDaemon, private_daemon
+from tsctl.showcase.private import private_daemon
 
 
 class Recorded:
@@ -36,7 +36,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Recorded:
 
 def test_the_daemon_listens_on_no_port_and_leaves_nothing(started: Recorded) -> None:
     with private_daemon() as daemon:
-        assert (daemon.folder, daemon.socket) == (Path("/f"), Path("/f/control.sock"))
+        assert daemon.folder == Path("/f")
 
     assert "--inference-address=none" in started.arguments
     assert not started.kept
@@ -64,20 +64,3 @@ def test_the_settings_of_the_users_own_daemon_do_not_count(started: Recorded, mo
 
     assert started.environment.items() <= os.environ.items()
     assert not any(name.startswith(("TSCTL_", "TS_CONFIG_FILE")) for name in started.environment)
-
-
-@pytest.mark.parametrize(
-    ("workers", "pid"),
-    [
-        pytest.param([], None, id="none"),
-        pytest.param([{"pid": 7, "status": "UNLOADING"}], None, id="none that is ready"),
-        pytest.param([{"pid": 7, "status": "UNLOADING"}, {"pid": 8, "status": "READY"}], 8, id="the one that is ready"),
-    ],
-)
-def test_the_worker_is_the_one_that_is_ready(
-    workers: list[dict[str, object]], pid: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    daemon = DemoDaemon(Path("nowhere"))
-    monkeypatch.setattr(daemon.client, "json", lambda method, target: [{"workers": workers}])
-
-    assert daemon.worker("digits") == pid

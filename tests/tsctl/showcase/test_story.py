@@ -3,13 +3,13 @@
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tsctl.errors import CliError, Interrupted
 from tsctl.showcase import story
 from tsctl.showcase.facts import ShowcaseFacts
-from tsctl.showcase.private import DemoDaemon
 from tsctl.showcase.stage import Stage
 
 Scene = Callable[[Stage], None]
@@ -22,8 +22,8 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
     shown: list[ShowcaseFacts] = []
 
     @contextlib.contextmanager
-    def daemon() -> Iterator[DemoDaemon]:
-        yield DemoDaemon(Path("nowhere"))
+    def daemon() -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(folder=Path("nowhere"), socket=Path("nowhere"))
 
     @contextlib.contextmanager
     def drawn(facts: ShowcaseFacts, now: Callable[[], float]) -> Iterator[None]:

@@ -17,8 +17,8 @@ from tests.tsctl.test_events_command import DIED
 from tests.tsctl.top import documents
 from tsctl import render
 from tsctl.cli import all_verbs, main
+from tsctl.extension import Styled
 from tsctl.streams import shown, write
-from tsctl.top.columns import Styled
 from tsctl.top.terminal import draw_plain
 
 ROOT = Path(__file__).parents[3]

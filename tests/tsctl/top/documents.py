@@ -13,7 +13,7 @@ def model(name: str = "m", version: str = "1.0", **facts: Any) -> dict[str, Any]
         "batchSize": 8, "maxBatchDelay": 10.0, "policy": "auto", "queued": 0, "running": 0, "oldestMs": None,
         "arrivalsPerSecond": 0.0,
         "recent": {"seconds": 60, "requests": 0, "errors": 0, "p50Ms": None, "p99Ms": None},
-        "requests": {"total": 0, "codes": {}}, "refused": {}, "expired": {},
+        "requests": {"total": 0, "errors": 0, "codes": {}}, "refused": {}, "expired": {},
         "latency": {"bounds": BOUNDS, "counts": [0, 0, 0, 0], "sum": 0.0},
         "batches": {"total": 0, "requests": 0},
         "workers": [{"pid": 7, "state": "READY", "memory": 200 * 2**20, "cpuSeconds": 1.0}],
@@ -30,7 +30,7 @@ def answered(total: int, failed: int = 0, **facts: Any) -> dict[str, Any]:
     """Return a model after so many requests, in batches of four that took between 10 and 20 ms."""
     codes = {"200": total - failed} | ({"503": failed} if failed else {})
     return model(
-        requests={"total": total, "codes": codes},
+        requests={"total": total, "errors": failed, "codes": codes},
         latency={"bounds": BOUNDS, "counts": [0, total, 0, 0], "sum": total * 0.015},
         batches={"total": total // 4, "requests": total},
         **facts,

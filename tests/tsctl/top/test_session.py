@@ -28,17 +28,6 @@ def test_a_pipe_gets_one_table(daemon: FakeDaemon, invoke: Invoke) -> None:
     assert invoke("top").exit_code == 3
 
 
-def test_an_older_daemon_is_told_from_a_missing_one(daemon: FakeDaemon, invoke: Invoke) -> None:
-    document = {"code": 404, "type": "ResourceNotFoundException", "message": "Requested resource is not found"}
-    daemon.answer("GET /tsctl/live", document, 404)
-
-    result = invoke("top", "--once")
-
-    assert result.exit_code == 1
-    assert "the daemon is older than `tsctl top`" in result.stderr
-    assert "`tsctl upgrade`" in result.stderr
-
-
 def test_a_look_at_one_model_asks_for_its_new_batches_and_one_at_all_for_warnings(daemon: FakeDaemon) -> None:
     daemon.answer("GET /tsctl/live", live(2000.0, model()))
     daemon.answer("GET /tsctl/events", {"events": [event("killed")], "last": 1})

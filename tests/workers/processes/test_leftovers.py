@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.clock import FakeClock
 from tsctl.daemon.workers.processes import leftovers as room
 from tsctl.daemon.workers.processes.leftovers import AGAIN, MARK, ROUNDS, Child, Leftovers, child_of, children_of
 

@@ -1,6 +1,7 @@
 """A process's memory, and when its limit is exceeded."""
 
-import os
+import subprocess
+import sys
 from pathlib import Path
 
 from tests.kit.said import said_in
@@ -39,12 +40,18 @@ def test_a_process_that_has_gone_has_none(tmp_path: Path) -> None:
     assert memory_of(7, tmp_path) == 0
 
 
-def test_this_process_has_some() -> None:
-    before = memory_of(os.getpid())
-    held = bytearray(os.urandom(2**20) * 64)
+def test_a_process_has_what_it_has_written() -> None:
+    """Of a process that does nothing else: in this one, memory of other tests may go meanwhile."""
+    written = 2**26
+    program = f"held = bytearray(b'x') * {written}; print(flush=True); input()"
+    command = [sys.executable, "-I", "-S", "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        has = memory_of(process.pid)
+        process.communicate(b"\n")
 
-    assert memory_of(os.getpid()) - before > 32 * 2**20
-    del held
+    assert written <= has <= 2 * written
 
 
 @said_in("sizes.txt")

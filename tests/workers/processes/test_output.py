@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.clock import FakeClock
 from tsctl.daemon.workers.processes.output import (
     KEPT_LINES,
     LONGEST_LINE,

@@ -4,7 +4,7 @@ import asyncio
 import os
 from typing import Any
 
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.clock import FakeClock
 from tsctl.daemon.workers.processes.reaper import Children
 
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.kit.build import make_model, make_spec
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.clock import FakeClock
+from tests.kit.stub import StubEngine
 from tsctl.daemon.workers.processes.spawn import load_of, worker_environment
-from tsctl.daemon.workers.stub import StubEngine
 
 NAMES = ["2", "0", "1"]
 

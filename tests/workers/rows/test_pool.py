@@ -2,13 +2,13 @@
 
 from tests.kit.build import make_spec
 from tests.kit.client import Client
+from tests.kit.clock import FakeClock
 from tests.kit.pool import Heard
-from tsctl.daemon.core.clock import FakeClock
+from tests.kit.stub import StubEngine
 from tsctl.daemon.core.job import Batch
 from tsctl.daemon.workers.engine import Worker
 from tsctl.daemon.workers.rows.in_flight import RowsInFlight
 from tsctl.daemon.workers.rows.pool import RowPool
-from tsctl.daemon.workers.stub import StubEngine
 
 
 class StubRowPool:

@@ -96,7 +96,7 @@ export function detail(main, [name, version]) {
     const routed = live && [routeTable(status.models, live), rolloutLines(live.evidence)].filter(Boolean).flat(Infinity);
     shared.hidden = !routed?.length;
     fill(route, routed || []);
-    if (drawn !== (drawn = JSON.stringify([own.batching.reasons, own.batching.sizes]))) counts(own.batching);
+    if (drawn !== (drawn = JSON.stringify([own.batching.reasons, own.batching.ranges]))) counts(own.batching);
     fill(workers, workerTable(live ? live.workers.map((each) => [placeOf(each), each.state.toLowerCase(), each.memory, each.cpuSeconds, each.gpuMemory])
       : model.workers.map((each) => [placeOf(each), each.status.toLowerCase(), each.memoryUsage, null, each.gpuMemory])));
     sent.hidden = answered.hidden = !live;
@@ -116,18 +116,6 @@ export function detail(main, [name, version]) {
     if (notice.textContent !== now) fill(notice, now && h("div", { class: "notice" }, h("pre", {}, now)));
   }
 
-  // As `tsctl describe` has them: a bar for each size up to 8, then 9-16, 17-32 and so on.
-  function sizeBars(counted) {
-    const ranges = new Map();
-    for (const [size, count] of Object.entries(counted).map(([size, count]) => [Number(size), count]).sort((a, b) => a[0] - b[0])) {
-      const high = size > 8 ? 2 ** Math.ceil(Math.log2(size)) : size;
-      ranges.set(high, [...(ranges.get(high) ?? []), [size, count]]);
-    }
-    return [...ranges].map(([high, found]) => [
-      found.length > 1 ? `${high / 2 + 1}-${high}` : `${found[0][0]}`, found.reduce((sum, [, count]) => sum + count, 0),
-    ]);
-  }
-
   function counts(batching) {
     const total = Object.values(batching.reasons).reduce((sum, count) => sum + count, 0);
     if (!total) {
@@ -137,7 +125,7 @@ export function detail(main, [name, version]) {
     }
     const share = (count) => `${count.toLocaleString("en")} · ${count < total / 100 ? "<1" : Math.round((100 * count) / total)} %`;
     fill(reasons, bars(Object.entries(batching.reasons).sort((a, b) => b[1] - a[1]).map(([reason, count]) => [batching.meanings[reason] ?? reason, count, share(count)])));
-    fill(sizes, bars(sizeBars(batching.sizes).map(([size, count]) => [`${size} of ${batching.batchSize}`, count, share(count)])));
+    fill(sizes, bars((batching.ranges ?? []).map(({ sizes: some, batches: count }) => [`${some} of ${batching.batchSize}`, count, share(count)])));
   }
 
   function answersOf(live) {

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tsctl.extension import CommandLine, Document, StyledText
+from tsctl.extension import CommandLine, Document, Styled
 
 
 class GroupingCommandLine(CommandLine):
@@ -11,10 +11,10 @@ class GroupingCommandLine(CommandLine):
         text = _grouped(document["batching"])
         return [("batches", text)] if text else ()
 
-    def state(self, document: Document, now: float) -> Sequence[StyledText]:
+    def state(self, document: Document, now: float) -> Sequence[Styled]:
         del now
         text = _grouped(document)
-        return [StyledText(f"batches {text}", "")] if text else ()
+        return [Styled(f"batches {text}", "")] if text else ()
 
 
 def _grouped(batching: Document) -> str:

@@ -1,6 +1,5 @@
 """`tsctl optimize`."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +7,9 @@ import click
 
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import CliError
-from tsctl.options import KindType, content_type_option, json_option, model_argument, sample_argument
+from tsctl.options import content_type_option, json_option, kind_type, model_argument, sample_argument
 from tsctl.setting_text import NO_NAMES
-from tsctl.streams import echo
+from tsctl.streams import echo, echo_json
 from tsctl.terminal.verb import Verb
 
 _BEST, _DEFAULT = "best", "default"
@@ -27,10 +26,10 @@ class _SetType(click.ParamType[str]):
         if value in (_BEST, _DEFAULT):
             return str(value)
         (row,) = [row for row in MODEL_SETTINGS if row.name == "optimize"]
-        return str(KindType(row.kind).convert(value, param, ctx))
+        return str(kind_type(row.kind).convert(value, param, ctx))
 
 
-@click.command(cls=Verb, earlier={"--input": ""})
+@click.command(cls=Verb)
 @model_argument
 @sample_argument
 @content_type_option
@@ -82,7 +81,7 @@ def command(
     if applied not in (None, _BEST):
         document = _apply(client, path, str(applied))
         if as_json:
-            echo(json.dumps(document, indent=2))
+            echo_json(document)
         else:
             _show_applied(document)
         return
@@ -111,7 +110,7 @@ def command(
         if not as_json:
             _show_applied(found["applied"])
     if as_json:
-        echo(json.dumps(found, indent=2))
+        echo_json(found)
 
 
 def _show_applied(document: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tsctl.extension import CommandLine, Document, StyledText
+from tsctl.extension import CommandLine, Document, Styled
 
 
 class ResidencyCommandLine(CommandLine):
@@ -17,13 +17,13 @@ class ResidencyCommandLine(CommandLine):
         )  # fmt: skip
         return [(title, ", ".join(facts)) for title, facts in rows if facts]
 
-    def state(self, document: Document, now: float) -> Sequence[StyledText]:
+    def state(self, document: Document, now: float) -> Sequence[Styled]:
         from tsctl.extensions.residency.text import comes_and_goes, memory_facts, residence_facts
 
         residence = document.get("residence")
         if residence is None or not comes_and_goes(residence):
             return ()
-        return [StyledText(", ".join([*residence_facts(residence, now), *memory_facts(residence)]))]
+        return [Styled(", ".join([*residence_facts(residence, now), *memory_facts(residence)]))]
 
     def absence(self, document: Document) -> str:
         from tsctl.extensions.residency.text import short_state

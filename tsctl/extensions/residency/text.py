@@ -16,30 +16,30 @@ def comes_and_goes(residence: Mapping[str, Any] | None) -> bool:
 
 
 def short_state(residence: Mapping[str, Any] | None) -> str:
-    """Return why a version is not in memory, in a word or two; empty for one that is, or from an older daemon."""
+    """Return why a version is not in memory, in a word or two; empty for one that is."""
     if residence is None or residence["state"] not in _ABSENT:
         return ""
-    return _SHORT.get(residence.get("reason", ""), "")
+    return _SHORT.get(residence["reason"], "")
 
 
 def residence_facts(residence: Mapping[str, Any], now: float) -> list[str]:
-    """Return the state, since when and why, the last use, and when the version is unloaded; an older daemon tells less.
+    """Return the state, since when and why, the last use, and when the version is unloaded.
 
     Args:
         now: seconds since the epoch.
     """
     state = "unloaded" if residence["state"] == "held" else residence["state"]
     facts = [f"{state} for {duration_text(max(0.0, now - residence['since']))}: {residence['why']}"]
-    used, unloads = residence.get("lastUsed"), residence.get("unloadsAt")
+    used, unloads = residence["lastUsed"], residence["unloadsAt"]
     if used is not None:
         facts.append(f"last used {duration_text(max(0.0, now - used))} ago")
     if residence["state"] == "held":
         facts.append("no request loads it")
-    elif state == "loaded" and residence.get("pinned"):
+    elif state == "loaded" and residence["pinned"]:
         facts.append("pinned, stays")
     elif unloads is not None:
         facts.append(f"unloaded in {duration_text(max(0.0, unloads - now))} unless used")
-    elif state == "loaded" and "keepAlive" in residence and residence["keepAlive"] is None:
+    elif state == "loaded" and residence["keepAlive"] is None:
         facts.append("keep-alive is forever")
     return facts
 
@@ -62,7 +62,7 @@ def load_facts(residence: Mapping[str, Any]) -> list[str]:
 
 
 def budget_facts(memory: Mapping[str, Any] | None) -> list[str]:
-    """Return how much of the budget of each device the models take; nothing without a budget, or of an older daemon."""
+    """Return how much of the budget of each device the models take; nothing without a budget."""
     if memory is None:
         return []
     sizes = [(device, memory["used"][device], limit) for device, limit in memory["budget"].items()]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from tsctl.extension import CommandLine, Document, StyledText
+from tsctl.extension import CommandLine, Document, Styled
 
 
 class RolloutsCommandLine(CommandLine):
@@ -38,14 +38,14 @@ class RolloutsCommandLine(CommandLine):
     def under_way(self, document: Document) -> Sequence[tuple[str, str]]:
         return [("rollout", document["rollout"])] if "rollout" in document else ()
 
-    def evidence(self, document: Document) -> Sequence[StyledText]:
+    def evidence(self, document: Document) -> Sequence[Styled]:
         from tsctl.extensions.rollouts.evidence import evidence_lines, rollout_heading
 
         rollout = document.get("evidence")
         if rollout is None:
             return ()
-        heading = StyledText(f"rollout: {rollout_heading(rollout)}", "red" if rollout["state"] == "aborted" else "")
-        return [heading, *(StyledText(f"  {line}") for line in evidence_lines(rollout))]
+        heading = Styled(f"rollout: {rollout_heading(rollout)}", "red" if rollout["state"] == "aborted" else "")
+        return [heading, *(Styled(f"  {line}") for line in evidence_lines(rollout))]
 
 
 COMMAND_LINE = RolloutsCommandLine()

@@ -1,6 +1,5 @@
 """`tsctl rollout`."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.extensions.rollouts.evidence import evidence_lines, rollout_heading
 from tsctl.options import json_option, model_argument
-from tsctl.streams import echo
+from tsctl.streams import echo, echo_json
 from tsctl.terminal.verb import Verb
 
 
@@ -45,7 +44,10 @@ def command(socket: Path | None, /, model: str, abort_if: tuple[str, ...], as_js
     if given:
         raise click.UsageError(f"which version is to take over? `tsctl rollout {model}/VERSION`")
     document = client.json("GET", path)
-    echo(json.dumps(document, indent=2) if as_json else "\n".join(_lines(document)))
+    if as_json:
+        echo_json(document)
+    else:
+        echo("\n".join(_lines(document)))
 
 
 def _lines(document: dict[str, Any]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tsctl.extension import CommandLine, Document, StyledText, TopColumn
+from tsctl.extension import CommandLine, Document, Styled, TopColumn
 
 
 def range_text(document: Document) -> str:
@@ -21,17 +21,17 @@ class ScalingCommandLine(CommandLine):
     def described(self, document: Document, now: float) -> Sequence[tuple[str, str]]:
         return [("autoscaling", each.text) for each in _state(document, now)]
 
-    def state(self, document: Document, now: float) -> Sequence[StyledText]:
-        return [StyledText(f"autoscaling: {each.text}", each.style) for each in _state(document, now)]
+    def state(self, document: Document, now: float) -> Sequence[Styled]:
+        return [Styled(f"autoscaling: {each.text}", each.style) for each in _state(document, now)]
 
 
-def _state(document: Document, now: float) -> Sequence[StyledText]:
+def _state(document: Document, now: float) -> Sequence[Styled]:
     from tsctl.extensions.scaling.text import autoscaling_text
 
     scaling = document.get("autoscaling")
     if scaling is None:
         return ()
-    return [StyledText(autoscaling_text(scaling, now), "yellow" if scaling["blocked"] else "")]
+    return [Styled(autoscaling_text(scaling, now), "yellow" if scaling["blocked"] else "")]
 
 
 COMMAND_LINE = ScalingCommandLine()

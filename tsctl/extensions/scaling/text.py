@@ -18,7 +18,7 @@ def autoscaling_text(scaling: Mapping[str, Any], now: float) -> str:
         said.append(scaling["reason"].rpartition(", but ")[2])
     elif scaling["quietSeconds"] is not None:
         said.append(f"quiet for {scaling['quietSeconds']:.0f} of {scaling['takenAwayAfter']:.0f} s")
-    change = scaling.get("lastChange")  # an older daemon does not tell
+    change = scaling["lastChange"]
     if change is not None:
         ago = duration_text(max(0.0, now - change["at"]))
         said.append(f"from {change['before']} to {change['after']} {ago} ago ({change['reason']})")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tsctl.extension import CommandLine, Document, StyledText
+from tsctl.extension import CommandLine, Document, Styled
 
 
 class VerdictCommandLine(CommandLine):
@@ -11,12 +11,12 @@ class VerdictCommandLine(CommandLine):
         sentence = document.get("verdict")
         return [("verdict", sentence)] if sentence else ()
 
-    def state(self, document: Document, now: float) -> Sequence[StyledText]:
+    def state(self, document: Document, now: float) -> Sequence[Styled]:
         del now
         sentence = document.get("verdict")
         if not sentence:
             return ()
-        return [StyledText(sentence, "yellow" if "`" in sentence else "")]  # with a command: something is to be done
+        return [Styled(sentence, "yellow" if "`" in sentence else "")]  # with a command: something is to be done
 
 
 COMMAND_LINE = VerdictCommandLine()

@@ -49,7 +49,7 @@ def read_address(given: str | os.PathLike[str] | None) -> DaemonAddress:
     text = os.fspath(given)
     if "://" in text and not text.startswith("unix://"):
         return _read_url(text)
-    path = Path(text.removeprefix("unix://")).expanduser().absolute()
+    path = Path(os.path.expanduser(text.removeprefix("unix://"))).absolute()
     try:
         paths.check_socket_path(path)
     except paths.PathError as error:

@@ -13,13 +13,6 @@ from tsctl.daemon.models.routing.steering import steer
 from tsctl.daemon.models.version import ModelVersion
 
 
-class _Waiting:
-    """A call whose message counts in the budget for bodies; the message is whole, and asks for no room."""
-
-    def go_on(self, granted: int) -> None:
-        raise NotImplementedError
-
-
 class AwaitedModels:
     """Finds models, and waits for those that are listed and not registered yet, or whose first worker is loading.
 
@@ -80,7 +73,6 @@ class AwaitedModels:
             until: on the loop's clock; inf for no limit. A call's own deadline ends it anyhow.
         """
         settled = asyncio.get_running_loop().create_future()
-        who = _Waiting()
         fits = self._receiving.count_bytes(size)
         self._waiting.add(settled)
         try:
@@ -92,7 +84,7 @@ class AwaitedModels:
             raise RequestExpired(f'The deadline passed while model "{name}" was loading.') from None
         finally:
             self._waiting.discard(settled)
-            self._receiving.free(size, who)
+            self._receiving.free(size)
 
     def _look_again(self) -> None:
         self._loads.let_go()

@@ -339,7 +339,7 @@ class Incoming:
         if more > 0:
             self._receiving.count_bytes(more)
         elif more:
-            self._receiving.free(-more, self)
+            self._receiving.free(-more)
         return come
 
     def _make_room(self, slow: list[_Read]) -> None:
@@ -353,6 +353,3 @@ class Incoming:
                 connection.held -= part
                 excess -= part
                 calls.pop().end(error)
-
-    def go_on(self, granted: int) -> None:
-        raise NotImplementedError  # for the budget: never waits there

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from tests.kit.at_once import AtOnce
+from tests.kit.stub import StubEngine, StubWorker
 from tsctl.daemon.core.job import Job, Reply
 from tsctl.daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
 from tsctl.daemon.workers.state import WorkerState
-from tsctl.daemon.workers.stub import StubEngine, StubWorker
 from tsctl.handlers.wire import Loaded, Optimized
 
 DONE = Reply(200, b"done")

@@ -8,10 +8,10 @@ import pytest
 
 from tests.kit.at_once import AtOnce
 from tests.kit.build import make_spec
+from tests.kit.stub import StubEngine
 from tsctl.daemon.core.job import Job, Param, Reply
 from tsctl.daemon.extensions.optimizing.measuring.harness import Harness, HarnessLoadFailed, SampleFailed
 from tsctl.daemon.workers.engine import LoadFailure
-from tsctl.daemon.workers.stub import StubEngine
 
 PARAMS = [Param("body", "", b"x")]
 

@@ -26,15 +26,6 @@ def test_the_state_its_reason_and_its_end(given: str) -> str:
     return "\n".join(residence_facts(residence(**json.loads(given)), NOW))
 
 
-def test_an_older_daemon_tells_less() -> None:
-    document = residence()
-    for name in ("reason", "pinned", "lastUsed", "unloadsAt", "keepAlive"):
-        del document[name]
-
-    assert residence_facts(document, NOW) == ["loaded for 1 min: a request came"]
-    assert short_state(document | {"state": "unloaded"}) == ""
-
-
 @pytest.mark.parametrize(
     ("state", "reason", "word"),
     [

@@ -24,8 +24,8 @@ AUTOSCALING = {
 
 @said_in("described.txt")
 def test_describe_shows_why_the_number_of_workers_is_what_it_is(given: str, capsys: pytest.CaptureFixture[str]) -> str:
-    scaling = {name: value for name, value in AUTOSCALING.items() if name != "lastChange"}  # of an older daemon
-    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"autoscaling": scaling | json.loads(given)}})
+    scaling = AUTOSCALING | {"lastChange": None} | json.loads(given)
+    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"autoscaling": scaling}})
     facts = dict(line.strip().split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[:8])
     return facts["autoscaling"]
 

@@ -9,13 +9,13 @@ import re
 from tests.http.peer import Server, post
 from tests.kit.build import make_model
 from tests.kit.protocols import PROTOCOLS
+from tests.kit.stub import StubEngine
 from tests.lab.fuzz.targets import Target
 from tests.lab.fuzz.targets.receiver import LIMITS, WORDS
 from tsctl.daemon.api.inference.routes import inference_routes
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.router import Router, join
 from tsctl.daemon.models.registry import Registry
-from tsctl.daemon.workers.stub import StubEngine
 
 _BUG = b"The daemon failed"  # what a client is told of an exception that nobody expected
 _OWN = re.compile(rb'(?i)x-request-id: [^\r]*|cmpl-[^"]*|"created": *[0-9]*')  # different for each answer

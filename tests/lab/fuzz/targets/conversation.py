@@ -11,12 +11,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.kit.build import make_spec
 from tests.kit.client import Client
+from tests.kit.clock import FakeClock
 from tests.kit.worker import PlayedProcess, WorkerLog
 from tests.lab.fuzz.damage import cuts
 from tests.lab.fuzz.targets import Target
 from tests.lab.fuzz.targets.frames import MESSAGES
 from tests.metrics.reading import render
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.job import Batch, Job, Reply
 from tsctl.daemon.http.messages import Response
 from tsctl.daemon.metrics.families import emitted, ours

@@ -10,8 +10,8 @@ import pytest
 
 from tests.kit.archives import write_files
 from tests.kit.build import make_spec
+from tests.kit.clock import FakeClock
 from tests.workers.processes.fakes import Births, Peer, Told
-from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.workers.processes.spawn import Pipes
 from tsctl.daemon.workers.processes.templates import tree as room
 from tsctl.daemon.workers.processes.templates.tree import LINGER, PAUSE, Templates

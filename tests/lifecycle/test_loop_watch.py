@@ -2,8 +2,8 @@
 
 import pytest
 
-from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.events.loop_watch import EVERY, LATE, LoopWatch
+from tests.kit.clock import FakeClock
+from tsctl.daemon.server.observation import EVERY, LATE, LoopWatch
 
 
 def watched() -> tuple[FakeClock, list[float], LoopWatch]:

@@ -161,7 +161,7 @@ class StubWorker:
         self.in_flight.congested = congested
         self._events.flow_changed(self)
 
-    def drain(self, grace: float) -> None:  # noqa: ARG002 - a stub's batch always ends
+    def drain(self, grace: float) -> None:
         self.resume()
         self.state = follow(TRANSITIONS, self.state, WorkerEvent.STOP)
         if not self.in_flight:
