@@ -1,18 +1,29 @@
 """What is tried: only where it was asked for, or the handler has defaults and nothing was said."""
 
-import json
-
 import pytest
 
-from tests.kit.said import said_in
 from tsctl.daemon.extensions.optimizing.building import lossy_of, sets_to_try
 from tsctl.daemon.extensions.optimizing.trials import is_tried
 
 
-@said_in("tried.txt")
-def test_who_is_tried(given: str) -> str:
-    optimize, handler, wish = json.loads(given)
-    return "tried" if is_tried(None if optimize is None else tuple(optimize), handler, wish) else "no"
+@pytest.mark.parametrize(
+    ("optimize", "handler", "wish", "tried"),
+    [
+        pytest.param(("auto",), "mine.py", "asked", True, id="asked for"),
+        pytest.param(("auto",), "mine.py", "never", True, id="asked for, to tell that it is never done"),
+        pytest.param(None, "image_classifier", "built-in", True, id="nothing said, built in"),
+        pytest.param(None, "image_classifier", "asked", False, id="the daemon waits to be asked"),
+        pytest.param(None, "image_classifier", "never", False, id="the daemon never tries"),
+        pytest.param(None, "text_classifier", "built-in", False, id="texts have any length: each would be compiled"),
+        pytest.param(None, "object_detector", "built-in", False, id="no defaults, so no measure of drift"),
+        pytest.param(None, "mine.py", "built-in", False, id="a handler of the user's"),
+        pytest.param((), "image_classifier", "built-in", False, id="no names, which pins the defaults"),
+        pytest.param(("none",), "image_classifier", "built-in", False, id="none"),
+        pytest.param(("compile",), "image_classifier", "built-in", False, id="names"),
+    ],
+)
+def test_who_is_tried(optimize: tuple[str, ...] | None, handler: str, wish: str, tried: bool) -> None:
+    assert is_tried(optimize, handler, wish) is tried
 
 
 def test_onnx_runtime_is_tried_where_it_is_installed() -> None:

@@ -1,12 +1,10 @@
 """Which versions are loaded and unloaded now: the cases of the decision, without a clock."""
 
-import json
 import math
 from typing import Any
 
 import pytest
 
-from tests.kit.said import said_in
 from tsctl.daemon.extensions.residency.decision import (
     IDLE,
     LOOK_EVERY,
@@ -43,24 +41,84 @@ def plan(*versions: VersionFacts[str], limits: dict[str, int] | None = None) -> 
     return decide(versions, LIMIT if limits is None else limits, NOW)
 
 
-def version(text: str) -> VersionFacts[str]:
-    """Read `STATE NAME KEY=VALUE …`; `used` is so many seconds ago, as `since` is."""
-    state, name, *facts = text.split()
-    values = {key: json.loads(value) for key, _, value in (each.partition("=") for each in facts)}
-    if "used" in values:
-        values["used"] = NOW - values["used"]
-    usual = {"loaded": loaded, "asked": asked}
-    return usual[state](name, **values) if state in usual else other(name, ResidenceState[state.upper()], **values)
+LOADING, UNLOADING = ResidenceState.LOADING, ResidenceState.UNLOADING
 
 
-@said_in("decided.txt")
-def test_what_is_loaded_and_unloaded(given: str) -> str:
-    found = plan(*map(version, given.split("; ")))
-    lines = []
-    for done in ("load", "unload", "refuse", "blocked", "cool"):
-        each = [one if isinstance(one, str) else "{} ({})".format(*one) for one in getattr(found, done)]
-        lines += [f"{done} {', '.join(each)}"] * bool(each)
-    return "\n".join(lines)
+@pytest.mark.parametrize(
+    ("versions", "done"),
+    [
+        pytest.param(
+            [asked("c", 3, since=1.0), asked("a", 3, since=3.0), asked("b", 3, since=2.0)],
+            {"load": ["a", "b"]}, id="two at a time, in the order of their requests",
+        ),
+        pytest.param(
+            [other("x", LOADING, 1), asked("a", 1, since=2.0), asked("b", 1)],
+            {"load": ["a"]}, id="a load in progress counts among the two",
+        ),
+        pytest.param(
+            [*(other(name, LOADING, 1, movable=False) for name in "xyz"), asked("a", 1)],
+            {"load": ["a"]}, id="the registration of a version that is loaded at once delays no request",
+        ),
+        pytest.param(
+            [loaded("new", used=NOW - 1.0), loaded("old", used=NOW - 99.0), asked("a")],
+            {"unload": [("old", ROOM)], "blocked": ["a"]}, id="the least recently used makes room, and no more go",
+        ),
+        pytest.param(
+            [loaded("new"), other("old", UNLOADING), asked("a")],
+            {"blocked": ["a"]}, id="while room is being made no other goes for the same request",
+        ),
+        pytest.param([loaded("new"), asked("a", 6)], {"load": ["a"]}, id="when the room is there it is loaded"),
+        pytest.param(
+            [loaded("busy", 6, has_work=True), loaded("idle", 2), asked("a", 8)],
+            {"blocked": ["a"]}, id="none goes if all that may go now are not enough",
+        ),
+        pytest.param(
+            [asked("a", 11, since=2.0), asked("b")],
+            {"refuse": [("a", "host")], "load": ["b"]}, id="one too large is refused, and the next is served",
+        ),
+        pytest.param(
+            [loaded("pinned", movable=False), asked("a", 8, since=2.0), asked("b")],
+            {"refuse": [("a", "host")], "load": ["b"]}, id="and one that never fits beside what stays",
+        ),
+        pytest.param(
+            [loaded("busy", 7, has_work=True), asked("large", 6, since=2.0), asked("small", 3)],
+            {"load": ["small"], "blocked": ["large"]}, id="a small one goes before a large one if both will fit",
+        ),
+        pytest.param(
+            [loaded("busy", 7, has_work=True), asked("large", 9, since=2.0), asked("small", 3)],
+            {"blocked": ["large", "small"]}, id="and waits if it would take the room of the large one",
+        ),
+        pytest.param(
+            [
+                loaded("loaded", used=NOW - 99.0),
+                other("warm", ResidenceState.UNLOADED, warm=3, used=NOW - 5.0),
+                asked("a", 5),
+            ],
+            {"cool": ["warm"], "blocked": ["a"]}, id="templates of unloaded versions go before loaded versions",
+        ),
+        pytest.param(
+            [loaded("x", has_work=True), asked("a", 5, since=2.0, warm=1), asked("b", 3, warm=3)],
+            {"cool": ["b"], "load": ["b"], "blocked": ["a"]}, id="a template goes for the first in line",
+        ),
+        pytest.param(
+            [loaded("idle", 5, keep_alive=60.0), loaded("used", 5, used=NOW - 1.0), asked("a", 5)],
+            {"unload": [("idle", IDLE)], "blocked": ["a"]}, id="what leaves as it is idle is room for the next",
+        ),
+        pytest.param(
+            [loaded("x", has_work=True), asked("a", 6, warm=5)],
+            {"load": ["a"]}, id="its own template is part of the room of a version",
+        ),
+        pytest.param(
+            [loaded("a", 6, used=NOW - 9.0), loaded("b", 6, used=NOW - 5.0)],
+            {"unload": [("a", ROOM)]}, id="more memory than was expected is given back",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_loaded_and_unloaded(versions: list[VersionFacts[str]], done: dict[str, list[Any]]) -> None:
+    found = plan(*versions)
+
+    told = {name: getattr(found, name) for name in ("load", "unload", "refuse", "blocked", "cool")}
+    assert {name: value for name, value in told.items() if value} == done
 
 
 def test_without_a_limit_any_size_is_loaded() -> None:

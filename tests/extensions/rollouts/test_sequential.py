@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.kit.said import said_in
 from tsctl.daemon.extensions.rollouts.sequential import Evidence, Trials, judge, log_ratio, needed
 
 LIMIT = 0.02
@@ -68,7 +67,16 @@ def test_so_many_more_good_requests_are_needed_and_no_fewer(
     assert more == 0 or log_ratio(Trials(total + more - 1, bad), limit) > math.log(beta) - 1e-6
 
 
-@said_in("one_percent.txt")
-def test_examples_of_one_percent(given: str) -> str:
-    bad, total = map(int, given.split(" of "))
-    return judge(Trials(total, bad), 0.01, 0.01, 0.01).name
+@pytest.mark.parametrize(
+    ("total", "bad", "verdict"),
+    [
+        pytest.param(0, 0, Evidence.OPEN, id="nothing is shown by nothing"),
+        pytest.param(900, 0, Evidence.OPEN, id="900 good requests are too few for 1 %"),
+        pytest.param(920, 0, Evidence.GOOD, id="920 are enough"),
+        pytest.param(7, 7, Evidence.BAD, id="seven failures in a row are shown to be no accident"),
+        pytest.param(1000, 20, Evidence.BAD, id="2 % of a thousand"),
+        pytest.param(1000, 7, Evidence.OPEN, id="between the two hypotheses"),
+    ],
+)
+def test_examples_of_one_percent(total: int, bad: int, verdict: Evidence) -> None:
+    assert judge(Trials(total, bad), 0.01, 0.01, 0.01) is verdict

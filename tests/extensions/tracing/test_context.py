@@ -1,10 +1,7 @@
 """Trace contexts, as W3C Trace Context (level 2) defines them."""
 
-import json
-
 import pytest
 
-from tests.kit.said import said_in
 from tsctl.daemon.extensions.tracing.context import (
     TraceContext,
     caller_of,
@@ -18,10 +15,44 @@ TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 VALID = f"00-{TRACE}-{SPAN}-01"
 
 
-@said_in("traceparents.txt")
-def test_a_traceparent_is_read_or_invalid(given: str) -> str:
-    context = parse_traceparent(json.loads(given))
-    return f"{context.trace_id} {context.span_id} {context.flags}" if context else "invalid"
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [
+        pytest.param(VALID, 1, id="sampled"),
+        pytest.param(f"00-{TRACE}-{SPAN}-00", 0, id="not sampled"),
+        pytest.param(f"00-{TRACE}-{SPAN}-03", 3, id="with a random trace id"),
+        pytest.param(f"00-{TRACE}-{SPAN}-fd", 1, id="unknown flags are dropped"),
+        pytest.param(f"cc-{TRACE}-{SPAN}-01", 1, id="a later version"),
+        pytest.param(f"cc-{TRACE}-{SPAN}-01-what-may-follow", 1, id="a later version with more fields"),
+    ],
+)
+def test_a_valid_traceparent_is_read(text: str, flags: int) -> None:
+    assert parse_traceparent(text) == TraceContext(TRACE, SPAN, flags)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="empty"),
+        pytest.param(VALID.upper(), id="upper case"),
+        pytest.param(f"ff-{TRACE}-{SPAN}-01", id="version ff"),
+        pytest.param(f"{VALID}-more", id="version 00 with another field"),
+        pytest.param(f"cc-{TRACE}-{SPAN}-01more", id="a later version with another length"),
+        pytest.param(f"00-{'0' * 32}-{SPAN}-01", id="no trace id"),
+        pytest.param(f"00-{TRACE}-{'0' * 16}-01", id="no span id"),
+        pytest.param(f"00-{TRACE[:-1]}-{SPAN}-01", id="a short trace id"),
+        pytest.param(f"00-{TRACE}-{SPAN}0-01", id="a long span id"),
+        pytest.param(f"00-{TRACE[:-1]}g-{SPAN}-01", id="no hexadecimal digit"),
+        pytest.param(f"00-{TRACE}-{SPAN}-1", id="one digit of flags"),
+        pytest.param(f"0-{TRACE}-{SPAN}-01", id="one digit of the version"),
+        pytest.param(f" {VALID}", id="a space before"),
+        pytest.param(f"{VALID}\n", id="a line feed behind"),
+        pytest.param(VALID.replace("-", "_"), id="other separators"),
+        pytest.param(f"00-{TRACE[:-1]}٣-{SPAN}-01", id="a digit of another script"),
+    ],
+)
+def test_an_invalid_traceparent_is_none(text: str) -> None:
+    assert parse_traceparent(text) is None
 
 
 def test_a_context_is_written_as_it_was_read() -> None:
