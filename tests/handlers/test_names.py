@@ -4,13 +4,25 @@ import importlib
 
 import pytest
 
-from tests.kit.said import said_in
 from tsctl.handlers.names import BUILT_IN, OWN_PACKAGE, split_handler
 
 
-@said_in("names.txt")
-def test_split_handler(given: str) -> str:
-    return " ".join(split_handler(given))
+@pytest.mark.parametrize(
+    ("handler", "expected"),
+    [
+        pytest.param("mod", ("mod", "handle"), id="a bare name"),
+        pytest.param("mod.py", ("mod", "handle"), id="a file"),
+        pytest.param("mod:func", ("mod", "func"), id="a name and a function"),
+        pytest.param("mod.py:func", ("mod", "func"), id="a file and a function"),
+        pytest.param("a/b/mod.py:func", ("mod", "func"), id="directories are dropped"),
+        pytest.param("/abs/mod.py", ("mod", "handle"), id="an absolute path too"),
+        pytest.param("mod.py:", ("mod", "handle"), id="an empty function is none"),
+        pytest.param("copy.python", ("copy.python", "handle"), id="only .py is a suffix"),
+        pytest.param("package.module", ("package.module", "handle"), id="a dotted name stays whole"),
+    ],
+)
+def test_split_handler(handler: str, expected: tuple[str, str]) -> None:
+    assert split_handler(handler) == expected
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

@@ -1,6 +1,5 @@
 """TAB: the scripts that are shipped, and what they find."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 from click.shell_completion import CompletionItem
 from click.testing import CliRunner
 
-from tests.kit.said import said_in
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.cli import all_verbs, main
@@ -59,15 +57,24 @@ def test_the_script_that_is_shipped_is_fresh(invoke: Invoke, shell: str) -> None
     assert result.stdout == (ROOT / "completions" / f"tsctl.{shell}").read_text(), "`python -m tests.lab completions`"
 
 
-@said_in("completed.txt")
-def test_options_models_and_versions_complete(given: str, daemon: FakeDaemon) -> str:
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("tsctl ", list(all_verbs())),
+        ("tsctl st", ["start", "stop", "status"]),
+        ("tsctl scale --m", ["--max-workers"]),
+        ("tsctl describe ", ["resnet", "mnist"]),
+        ("tsctl scale res", ["resnet"]),
+        ("tsctl default resnet/", ["resnet/2.0", "resnet/1.0"]),
+        ("tsctl default resnet/1", ["resnet/1.0"]),
+        ("tsctl route resnet ", ["2.0=", "1.0="]),
+        ("tsctl route mnist 1", ["1.0="]),
+    ],
+)
+def test_verbs_options_models_and_versions_complete(daemon: FakeDaemon, line: str, found: list[str]) -> None:
     daemon.answer("GET /tsctl/status", {"models": MODELS})
-    return " ".join(tab(json.loads(given)))
 
-
-def test_verbs_complete(daemon: FakeDaemon) -> None:
-    daemon.answer("GET /tsctl/status", {"models": MODELS})
-    assert tab("tsctl ") == list(all_verbs())
+    assert tab(line) == found
 
 
 def test_a_models_state_is_shown_beside_it(daemon: FakeDaemon) -> None:

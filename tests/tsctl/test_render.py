@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
-from tests.kit.said import said_in
 from tsctl import render
 
 words = st.text("a b[b]日é🙂", max_size=6)
+KIB, MIB, GIB = 1024.0, 1024.0**2, 1024.0**3
 
 
 @pytest.fixture
@@ -24,14 +24,39 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
     return lambda: [line.rstrip() for line in text.getvalue().splitlines()]
 
 
-@said_in("bytes.txt")
-def test_bytes_text(given: str) -> str:
-    return render.bytes_text(float(given))
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (KIB, "1.0 KiB"),
+        (1.5 * KIB, "1.5 KiB"),
+        (MIB, "1.0 MiB"),
+        (64 * MIB, "64.0 MiB"),
+        (GIB, "1.0 GiB"),
+        (5000 * GIB, "5000.0 GiB"),
+    ],
+)
+def test_bytes_text(count: float, text: str) -> None:
+    assert render.bytes_text(count) == text
 
 
-@said_in("durations.txt")
-def test_a_duration_has_its_two_largest_units(given: str) -> str:
-    return render.duration_text(float(given))
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (0.9, "0 s"),
+        (59.9, "59 s"),
+        (60, "1 min"),
+        (61, "1 min 1 s"),
+        (3600, "1 h"),
+        (3661, "1 h 1 min"),
+        (86400 + 3 * 3600 + 59, "1 d 3 h"),
+        (40 * 86400, "40 d"),
+    ],
+)
+def test_a_duration_has_its_two_largest_units(seconds: float, text: str) -> None:
+    assert render.duration_text(seconds) == text
 
 
 @pytest.mark.parametrize(

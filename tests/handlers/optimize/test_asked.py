@@ -1,11 +1,9 @@
 """The optimisations that each handler gets."""
 
-import json
 from typing import Any
 
 import pytest
 
-from tests.kit.said import said_in
 from tsctl.handlers.builtin.base import BaseHandler
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.image_segmenter import ImageSegmenter
@@ -70,11 +68,20 @@ def test_chosen(asked: tuple[str, ...] | None, handler: type, expected: dict[str
     ]
 
 
-@said_in("asked.txt")
-def test_names_are_read_from_text_and_lists(given: str) -> str:
-    names = parse_optimizations(json.loads(given))
-    assert isinstance(names, tuple)
-    return " ".join(names)
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        ("bf16", ("bf16",)),
+        ("compile, bf16,compile,", ("bf16", "compile")),
+        (["compile", "none", "fold"], ("none", "fold", "compile")),
+        ([], ()),
+        ("auto", ("auto",)),
+        (" auto,", ("auto",)),
+        (["auto"], ("auto",)),
+    ],
+)
+def test_names_are_read_from_text_and_lists(value: object, names: tuple[str, ...]) -> None:
+    assert parse_optimizations(value) == names
 
 
 NAMES = "none, fast_images, scaled_decode, fold, channels_last, bf16, int8, compile, onnxruntime, graph"

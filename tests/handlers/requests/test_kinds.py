@@ -1,19 +1,27 @@
 """What a request asks for; the answers to a batch of several kinds are in `conversations/results.txt`."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.handlers.samples import context_of
-from tests.kit.said import said_in
 from tsctl.handlers.builtin.base import BaseHandler
 from tsctl.handlers.requests.kinds import Kind, kind_of, kinds_of
 
 
-@said_in("kinds.txt")
-def test_the_headers_say_what_a_request_asks_for(given: str) -> str:
-    return kind_of(json.loads(given)).name
+@pytest.mark.parametrize(
+    ("headers", "kind"),
+    [
+        pytest.param({}, Kind.PREDICT, id="no header asks for a prediction"),
+        pytest.param({"explain": "True"}, Kind.EXPLAIN, id="explain"),
+        pytest.param({"explain": "true"}, Kind.PREDICT, id="only True is yes"),
+        pytest.param({"explain": "False"}, Kind.PREDICT, id="False is no"),
+        pytest.param({"describe": "True"}, Kind.DESCRIBE, id="describe"),
+        pytest.param({"describe": "True", "explain": "True"}, Kind.DESCRIBE, id="describe comes first"),
+    ],
+)
+def test_the_headers_say_what_a_request_asks_for(headers: dict[str, str], kind: Kind) -> None:
+    assert kind_of(headers) is kind
 
 
 @pytest.mark.parametrize(

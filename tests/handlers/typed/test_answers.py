@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tests.handlers.device import DEVICE
 from tests.handlers.typed.calls import ask, request
-from tests.kit.said import said_in
-from tsctl.handlers.requests.rows import JSON, wanted_type
+from tsctl.handlers.requests.rows import JSON, NPY, wanted_type
 from tsctl.handlers.sdk.errors import NotSerialisable
 from tsctl.handlers.typed.answers import encode_answer
 
@@ -65,6 +64,19 @@ def test_a_value_that_cannot_be_sent_is_named(value: Any) -> None:
         encode_answer(value)
 
 
-@said_in("accepted.txt")
-def test_accept_names_the_form_of_an_array(given: str) -> str:
-    return wanted_type([("Host", "x"), ("accept", given)]) or "any"
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        ("", ""),
+        ("*/*", ""),
+        ("text/html, application/xml;q=0.9", ""),
+        ("application/json", JSON),
+        ("Application/X-NPY", NPY),
+        ("application/json, application/x-npy", JSON),
+        ("application/json;q=0.5, application/x-npy;q=0.8", NPY),
+        ("application/x-npy;q=0, */*", ""),
+        ("application/x-npy;q=x", ""),
+    ],
+)
+def test_accept_names_the_form_of_an_array(accept: str, expected: str) -> None:
+    assert wanted_type([("Host", "x"), ("accept", accept)]) == expected
