@@ -1,13 +1,11 @@
 """Access control at a TCP address: tokens, web pages, and foreign hosts."""
 
 import hmac
-import json
 from collections.abc import Callable
 
 import pytest
 
 from tests.http.peer import Server
-from tests.kit.said import said_in
 from tsctl.daemon.api.auth import (
     OPEN,
     Check,
@@ -47,10 +45,21 @@ def outcome(check: Check, request: Request) -> type[DaemonError] | None:
     return None
 
 
-@said_in("shown.txt")
-def test_the_token_that_a_request_shows(given: str) -> str:
-    name, _, value = json.loads(given).partition(": ")
-    return bearer(ask((name, value)))
+@pytest.mark.parametrize(
+    ("header", "token"),
+    [
+        pytest.param(("Authorization", "Bearer abc"), "abc", id="as it should be"),
+        pytest.param(("authorization", "bearer  abc "), "abc", id="in any case, with more spaces"),
+        pytest.param(("Authorization", "Basic abc"), "", id="not of another scheme"),
+        pytest.param(("Authorization", "abc"), "", id="not without a scheme"),
+        pytest.param(("Authorization", "Bearer"), "", id="not without a token"),
+        pytest.param(("Authorization", "Bearer a b"), "", id="not two"),
+        pytest.param(("Authorization", "Bearerabc"), "", id="not in one word"),
+        pytest.param(("X-Authorization", "Bearer abc"), "", id="not of another header"),
+    ],
+)
+def test_the_token_that_a_request_shows(header: tuple[str, str], token: str) -> None:
+    assert bearer(ask(header)) == token
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The client behind proxies: named by those that the operator trusts, and by nobody else."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 from tests.http.fake import FakeTransport
 from tests.http.peer import Server
 from tests.kit.build import make_config
-from tests.kit.said import said_in
 from tsctl.daemon.core.errors import StartError
 from tsctl.daemon.http.forwarded import TrustedProxies
 from tsctl.daemon.http.limits import HttpLimits
@@ -17,10 +15,28 @@ PROXIES = TrustedProxies(["10.0.0.0/8", "::1"])
 PEER = "10.0.0.1:5000"
 
 
-@said_in("forwarded.txt")
-def test_the_first_address_from_the_right_that_is_no_proxy_is_the_client(given: str) -> str:
-    many = given.replace("STRANGERS", ", ".join(["1.1.1.1"] * 40)).replace("PROXIES", ", ".join(["10.0.0.7"] * 40))
-    return PROXIES.client_of([("X-Forwarded-For", each) for each in json.loads(many)], PEER)
+@pytest.mark.parametrize(
+    ("written", "client"),
+    [
+        pytest.param(["203.0.113.9"], "203.0.113.9:0", id="one proxy"),
+        pytest.param(["203.0.113.9, 10.0.0.7"], "203.0.113.9:0", id="two proxies"),
+        pytest.param(["203.0.113.9", "10.0.0.7"], "203.0.113.9:0", id="two headers"),
+        pytest.param(["6.6.6.6, 203.0.113.9"], "203.0.113.9:0", id="what the client wrote itself does not count"),
+        pytest.param(["10.0.0.9"], "10.0.0.9:0", id="a client among the proxies"),
+        pytest.param(["203.0.113.9:4711"], "203.0.113.9:0", id="with a port"),
+        pytest.param(["[2001:db8::1]:4711"], "2001:db8::1:0", id="IPv6 with a port"),
+        pytest.param(["2001:db8::1"], "2001:db8::1:0", id="IPv6"),
+        pytest.param(["::ffff:203.0.113.9"], "203.0.113.9:0", id="IPv4 written as IPv6"),
+        pytest.param(["203.0.113.9, unknown"], PEER, id="a proxy that does not tell"),
+        pytest.param(["203.0.113.9, , 10.0.0.7"], "10.0.0.7:0", id="nothing between two"),
+        pytest.param([], PEER, id="no header"),
+        pytest.param(["1.1.1.1, " * 40 + "10.0.0.7," * 40 + "10.0.0.8"], "10.0.0.7:0", id="at most 32 are read"),
+    ],
+)
+def test_the_first_address_from_the_right_that_is_no_proxy_is_the_client(written: list[str], client: str) -> None:
+    headers = [("X-Forwarded-For", each) for each in written]
+
+    assert PROXIES.client_of(headers, PEER) == client
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.http.peer import Answer, read_answers
-from tests.kit.said import said_in
 from tsctl.daemon.core.errors import BadRequest, DaemonError, ModelNotFound, QueueFull
 from tsctl.daemon.core.job import Reply
 from tsctl.daemon.http.limits import MOST_JSON, MOST_QUERY_FIELDS, MOST_SEGMENTS, MOST_TARGET
@@ -33,14 +32,41 @@ def sent(response: Response) -> Answer:
     return answer
 
 
-@said_in("paths.txt")
-def test_path(given: str) -> str:
-    return json.dumps(request(given).path, ensure_ascii=False)
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        pytest.param("/", [], id="the root has no segments"),
+        pytest.param("/ping", ["ping"], id="one segment"),
+        pytest.param("/models/a/1.0", ["models", "a", "1.0"], id="three segments"),
+        pytest.param("/models/a//", ["models", "a"], id="empty segments at the end are dropped"),
+        pytest.param("/models//a", ["models", "", "a"], id="an empty segment in the middle stays"),
+        pytest.param("/models/?limit=1/2", ["models"], id="the query is no part of the path"),
+        pytest.param("/a%20b", ["a b"], id="segments are percent-decoded"),
+        pytest.param("/a%2Fb", ["a/b"], id="an escaped slash does not split"),
+        pytest.param("/%C3%A9", ["é"], id="escapes are UTF-8"),
+        pytest.param("/%ff", ["\ufffd"], id="broken UTF-8 is replaced"),
+        pytest.param("/100%", ["100%"], id="a lone percent sign stays"),
+        pytest.param("http://host:80/ping?x", ["ping"], id="the absolute form names a path too"),
+        pytest.param("http://host", [], id="the absolute form may end at the host"),
+        pytest.param("*", [], id="the asterisk form is the root"),
+    ],
+)
+def test_path(target: str, path: list[str]) -> None:
+    assert request(target).path == path
 
 
-@said_in("queries.txt")
-def test_query(given: str) -> str:
-    return json.dumps(request(given).query)
+@pytest.mark.parametrize(
+    ("target", "query"),
+    [
+        pytest.param("/", {}, id="none"),
+        pytest.param("/?a=1&b=2", {"a": "1", "b": "2"}, id="two parameters"),
+        pytest.param("/?a=1&a=2", {"a": "2"}, id="the last of repeated ones counts"),
+        pytest.param("/?a=&b", {"a": "", "b": ""}, id="values may be empty"),
+        pytest.param("/?a=%2Fx+y", {"a": "/x y"}, id="values are decoded"),
+    ],
+)
+def test_query(target: str, query: dict[str, str]) -> None:
+    assert request(target).query == query
 
 
 def test_a_header_is_found_in_any_case_and_of_several_the_last_counts() -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import pytest
 
 from tests.http.peer import Peer, Server, get
-from tests.kit.said import said_in
 from tsctl.daemon.core.errors import QueueFull, ResourceNotFound
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Response
@@ -175,12 +174,24 @@ def test_tables_are_joined(target: str, answer: list[str] | None) -> None:
     assert (json.loads(peer.bodies[0]) if peer.statuses == [200] else None) == answer
 
 
-@said_in("routes.txt")
-def test_a_route_may_name_the_first_and_the_third_segment(given: str) -> str:
+@pytest.mark.parametrize(
+    ("target", "answer"),
+    [
+        pytest.param("/x/1/word", ["below", "1", "word"], id="a route for a third segment is asked first"),
+        pytest.param("/x/2/word", ["x", "2", "word"], id="or else that for the first segment"),
+        pytest.param("/x/1/other", ["x", "1", "other"], id="which has what is below another third segment"),
+        pytest.param("/x", ["x"], id="and shorter paths"),
+        pytest.param("/y/1/word", ["below", "1", "word"], id="a first segment needs no route of its own"),
+        pytest.param("/y/1", None, id="and then nothing else below it is found"),
+    ],
+)
+def test_a_route_may_name_the_first_and_the_third_segment(target: str, answer: list[str] | None) -> None:
     below = only_for("below", ["1", "word"])
     peer = Server(Router(join({"x": name_of("x")}, {"x/*/word": below, "y/*/word": below}))).connect()
-    peer.send(get(given))
-    return " ".join(json.loads(peer.bodies[0])) if peer.statuses == [200] else "none"
+
+    peer.send(get(target))
+
+    assert (json.loads(peer.bodies[0]) if peer.statuses == [200] else None) == answer
 
 
 def test_another_error_of_the_first_table_is_the_answer() -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from tests.kit.archives import model_files, write_files, write_mar
 from tests.kit.build import make_config
-from tests.kit.said import said_in
 from tsctl.daemon import paths
 from tsctl.daemon.lifecycle import early
 from tsctl.daemon.lifecycle.early import start_early, wants_torch
@@ -35,11 +34,22 @@ def remember(state: Path, **unpacked: dict[str, bytes]) -> None:
     paths.snapshot(state).write_text(json.dumps({"version": 1, "models": models}))
 
 
-@said_in("wanting_torch.txt")
-def test_archives_of_the_list(given: str, tmp_path: Path) -> str:
+@pytest.mark.parametrize(
+    ("models", "wanted"),
+    [
+        pytest.param("net.mar", True, id="an archive that mentions torch"),
+        pytest.param("plain.mar", False, id="one that does not"),
+        pytest.param("plain.mar,other=net.mar", True, id="one of two"),
+        pytest.param("all", True, id="one of all"),
+        pytest.param("gone.mar", False, id="an archive that is not there"),
+        pytest.param("https://models.example/net.mar", False, id="an archive that is elsewhere"),
+    ],
+)
+def test_archives_of_the_list(models: str, wanted: bool, tmp_path: Path) -> None:
     where = store(tmp_path, "plain.mar", "net.mar")
-    config = make_config(tmp_path, model_store=where, models=given, restore="false")
-    return "torch is wanted" if wants_torch(config, replacing=False) else "no"
+    config = make_config(tmp_path, model_store=where, models=models, restore="false")
+
+    assert wants_torch(config, replacing=False) is wanted
 
 
 def test_a_built_in_handler_needs_torch_unless_a_file_has_its_name(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.said import said_in
 from tsctl.daemon.config.endpoints import address_of, parse_address
 from tsctl.daemon.core.errors import StartError
 from tsctl.daemon.lifecycle import sockets
@@ -126,10 +125,21 @@ def test_a_socket_path_that_is_too_long_is_refused_before_anything_is_made(tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
-@said_in("addresses.txt")
-def test_an_address_is_host_and_port(given: str) -> str:
-    host, port = parse_address(given)
-    return f"{host} {port}"
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("127.0.0.1:9000", ("127.0.0.1", 9000)),
+        ("localhost", ("localhost", 8080)),
+        ("http://0.0.0.0:80/", ("0.0.0.0", 80)),
+        ("[::1]:9000", ("::1", 9000)),
+        ("[::1]", ("::1", 8080)),
+        ("127.0.0.1:0", ("127.0.0.1", 0)),
+        ("*:9000", ("::", 9000)),
+        ("*", ("::", 8080)),
+    ],
+)
+def test_an_address_is_host_and_port(text: str, address: tuple[str, int]) -> None:
+    assert parse_address(text) == address
 
 
 @pytest.mark.parametrize(

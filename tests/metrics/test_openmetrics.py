@@ -1,8 +1,8 @@
 """The text of OpenMetrics, as the library's strict parser reads it, and its examples of recorded requests."""
 
+import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from tests.kit.said import said_in
 from tests.metrics.reading import registered, render, report, values
 from tests.metrics.test_exposition import everything
 from tests.metrics.test_metrics import run
@@ -17,9 +17,24 @@ def openly(made: list[MetricFamily]) -> str:
     return b"".join(texts(made, openly=True)).decode()
 
 
-@said_in("accepted.txt")
-def test_which_clients_ask_for_openmetrics(given: str) -> str:
-    return "OpenMetrics" if wants_open(given) else "text"
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        pytest.param("", False, id="nothing is said"),
+        pytest.param("*/*", False, id="anything"),
+        pytest.param("text/plain", False, id="text"),
+        pytest.param("application/openmetrics-text", True, id="OpenMetrics"),
+        pytest.param(
+            "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1", True,
+            id="as Prometheus asks",
+        ),
+        pytest.param("text/plain, application/openmetrics-text;q=0.5", False, id="rather text"),
+        pytest.param("application/openmetrics-text;q=0", False, id="anything else"),
+        pytest.param("application/openmetrics-text;q=much", False, id="a weight that is none"),
+    ],
+)  # fmt: skip
+def test_which_clients_ask_for_openmetrics(accept: str, expected: bool) -> None:
+    assert wants_open(accept) is expected
 
 
 def test_all_metrics_are_read_by_the_strict_parser_and_are_the_same() -> None:

@@ -67,11 +67,23 @@ def test_every_value_counts(
     assert merge(Overrides(), document, config, block) == ModelSettings(**values, **of_extensions(config))
 
 
-@said_in("wins.txt")
-def test_the_registration_wins_over_the_archive(given: str, config: Config) -> str:
-    wish, document = json.loads(given)
-    settings = merge(Overrides(**wish), document, config, BLOCK)
-    return ", ".join(f"{name}: {getattr(settings, name)!r}" for name in wish)
+@pytest.mark.parametrize(
+    ("wish", "document", "field", "value"),
+    [
+        ({"batch_size": 4}, {"batchSize": 8}, "batch_size", 4),
+        ({"max_delay": 0.0}, {"maxBatchDelay": 25}, "max_delay", 0.0),
+        ({"policy": "fixed"}, {"batching": "greedy"}, "policy", "fixed"),
+        ({"response_timeout": 5.0}, {"responseTimeout": 60}, "response_timeout", 5.0),
+        ({"startup_timeout": 5.0}, {"startupTimeout": 60}, "startup_timeout", 5.0),
+        ({"queue_timeout": 0.0}, {"queueTimeout": 2}, "queue_timeout", 0.0),
+        ({"workers": 1}, {"minWorkers": 3}, "workers", 1),
+        ({"workers": 0}, {"minWorkers": 3}, "workers", 0),
+    ],
+)
+def test_the_registration_wins_over_the_archive(
+    wish: dict[str, Any], document: dict[str, Any], field: str, value: object, config: Config
+) -> None:
+    assert getattr(merge(Overrides(**wish), document, config, BLOCK), field) == value
 
 
 @pytest.mark.parametrize(
@@ -91,12 +103,25 @@ def test_an_origin_is_told(
     assert merge(Overrides(**wish), document, config, BLOCK).origins[field] == origin
 
 
-@said_in("workers.txt")
-def test_workers(given: str, config: Config) -> str:
-    asked = json.loads(given)
-    document = asked.pop("archive", {})
-    chosen = merge(Overrides(**asked), document, config)
-    return f"{chosen.workers} to {chosen.max_workers}"
+@pytest.mark.parametrize(
+    ("overrides", "document", "workers"),
+    [
+        pytest.param(Overrides(), {}, (0, 0), id="nobody asks for any"),
+        pytest.param(Overrides(fallback_workers=1), {}, (1, 1), id="then the caller's usual number"),
+        pytest.param(Overrides(fallback_workers=1), {"minWorkers": 3}, (3, 3), id="the archive's least"),
+        pytest.param(Overrides(), {"minWorkers": 3, "maxWorkers": 2}, (3, 3), id="the most is at least the least"),
+        pytest.param(Overrides(), {"minWorkers": 2, "maxWorkers": 5}, (2, 5), id="a range"),
+        pytest.param(Overrides(fallback_workers=1), {"minWorkers": 0}, (1, 1), id="zero says nothing"),
+        pytest.param(Overrides(workers=2), {"minWorkers": 3, "maxWorkers": 5}, (2, 2), id="the registration's number"),
+        pytest.param(Overrides(workers=2, max_workers=4), {"minWorkers": 3}, (2, 4), id="or its range"),
+        pytest.param(Overrides(max_workers=4), {"minWorkers": 3}, (3, 4), id="its largest number beside another least"),
+        pytest.param(Overrides(max_workers=2), {"minWorkers": 3, "maxWorkers": 5}, (3, 3), id="which stays the least"),
+    ],
+)
+def test_workers(overrides: Overrides, document: dict[str, Any], workers: tuple[int, int], config: Config) -> None:
+    chosen = merge(overrides, document, config)
+
+    assert (chosen.workers, chosen.max_workers) == workers
 
 
 @pytest.mark.parametrize(
@@ -137,12 +162,25 @@ def test_a_wrong_wish_is_named(given: str, config: Config) -> str:
     return reason(lambda: merge(Overrides(**json.loads(given)), {}, config), BadRequest)
 
 
-@said_in("usual.txt")
-def test_the_usual_number_of_workers(given: str, tmp_path: Path) -> str:
-    asked = json.loads(given)
-    document, default = asked.pop("archive"), asked.pop("flag")
-    settings = merge(Overrides(**asked), document, make_config(tmp_path, default_workers=default))
-    return f"{settings.workers}: {settings.origins['workers']}"
+@pytest.mark.parametrize(
+    ("overrides", "document", "default", "workers", "origin"),
+    [
+        pytest.param(
+            Overrides(fallback_workers=1), {}, "3", 3, "the daemon's flag", id="the operator's over the caller's"
+        ),
+        pytest.param(Overrides(fallback_workers=1), {}, "0", 1, "default", id="none says nothing"),
+        pytest.param(
+            Overrides(), {"minWorkers": 2}, "3", 2, "model-config.yaml", id="the archive's over the operator's"
+        ),
+        pytest.param(Overrides(workers=0), {}, "3", 0, "register", id="the registration's over all"),
+    ],
+)
+def test_the_usual_number_of_workers(
+    overrides: Overrides, document: dict[str, Any], default: str, workers: int, origin: str, tmp_path: Path
+) -> None:
+    settings = merge(overrides, document, make_config(tmp_path, default_workers=default))
+
+    assert (settings.workers, settings.origins["workers"]) == (workers, origin)
 
 
 @pytest.mark.parametrize("border", ["flag", "environment", "file"])

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.said import said_in
 from tsctl.daemon.targets import folders_named, opened_by
 
 FILES = (
@@ -32,11 +31,36 @@ def source(folder: Path, line: str) -> Path:
     return handler
 
 
-@said_in("opened.txt")
-def test_what_a_handler_opens(given: str, folder: Path) -> str:
-    found = opened_by([source(folder, given)], folder)
-    assert not found.outside and all(path == folder / name for name, path in found.files.items())
-    return " ".join(sorted(found.files))
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        pytest.param('open("labels.txt")', ["labels.txt"], id="a file"),
+        pytest.param('text = (here / "labels.txt").read_text()', ["labels.txt"], id="joined to the handler's folder"),
+        pytest.param('name = here.with_name("labels.txt")', ["labels.txt"], id="by its name"),
+        pytest.param('open(str(here) + "/labels.txt")', ["labels.txt"], id="joined by +"),
+        pytest.param('open(f"{here}/labels.txt")', ["labels.txt"], id="in an f-string"),
+        pytest.param('LABELS = "labels.txt"', ["labels.txt"], id="a constant"),
+        pytest.param('open(here / "vocab" / "en" / "words.txt")', ["vocab/en/words.txt"], id="in its folder"),
+        pytest.param(
+            'open(os.path.join(os.path.dirname(__file__), "vocab", "en", "words.txt"))', ["vocab/en/words.txt"],
+            id="joined by os.path"),
+        pytest.param(
+            'language = "en"; open(here / "vocab" / language / "words.txt")',
+            ["vocab/de/words.txt", "vocab/en/words.txt"], id="of a name that is computed, the folder"),
+        pytest.param('sorted(here.glob("samples/*.jpg"))', ["samples/a.jpg"], id="a pattern's folder, nothing hidden"),
+        pytest.param('os.listdir("samples")', ["samples/a.jpg"], id="a folder that is listed"),
+        pytest.param('value = row["data"] or row.get("data")', [], id="a word that is no path"),
+        pytest.param('open("nothing.txt"); open("/etc/hostname")', [], id="not here, or of the machine"),
+        pytest.param('import sys; sys.path.insert(0, os.path.join(str(here), ".."))', [], id="nothing above"),
+        pytest.param('os.listdir(".")', [], id="not the whole folder"),
+    ],
+)  # fmt: skip
+def test_what_a_handler_opens(folder: Path, line: str, expected: list[str]) -> None:
+    found = opened_by([source(folder, line)], folder)
+
+    assert sorted(found.files) == expected
+    assert all(path == folder / name for name, path in found.files.items())
+    assert not found.outside
 
 
 @pytest.mark.parametrize("line", ['open("../shared.txt")', 'open(here / ".." / "shared.txt")'])

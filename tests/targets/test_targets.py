@@ -147,10 +147,23 @@ def test_a_file_whose_name_tells_nothing_has_its_folders_name(file: str, name: s
     assert read_target(file, tmp_path).model_name == name
 
 
-@said_in("handlers.txt")
-def test_a_handler_is_known_by_what_it_defines(given: str, tmp_path: Path) -> str:
-    (tmp_path / "f.py").write_text(json.loads(given))
-    return "a handler" if is_handler(tmp_path / "f.py") else "none"
+@pytest.mark.parametrize(
+    ("source", "served"),
+    [
+        ("def handle(data, context): ...", True),
+        ("async def predict(n: int): ...", True),
+        ("class Mine:\n    def predict(self, n): ...", True),
+        ("class Mine(ImageClassifier): ...", True),
+        ("class Mine(base.BaseHandler):\n    topk = 3", True),
+        ("import torch\nclass Net(torch.nn.Module):\n    def predict(self, x): ...", False),
+        ("def train(): ...", False),
+        ("x =", False),
+    ],
+)
+def test_a_handler_is_known_by_what_it_defines(source: str, served: bool, tmp_path: Path) -> None:
+    (tmp_path / "f.py").write_text(source)
+
+    assert is_handler(tmp_path / "f.py") is served
 
 
 @pytest.mark.parametrize("inside", ["", "m/"], ids=["at its top", "one folder down"])

@@ -13,9 +13,23 @@ from tsctl.daemon.core.machine.cgroups import control_groups, quota_of
 from tsctl.daemon.workers.cores import chosen_threads, crowding, oversubscription, threads_for, usable_cores
 
 
-@said_in("quotas.txt")
-def test_a_quota_is_a_number_of_cores(given: str) -> str:
-    return f"{quota_of(json.loads(given))}"
+@pytest.mark.parametrize(
+    ("text", "cores"),
+    [
+        ("200000 100000\n", 2.0),
+        ("50000 100000\n", 0.5),
+        ("150000 100000", 1.5),
+        ("max 100000\n", None),
+        ("max", None),
+        ("", None),
+        ("100000", None),
+        ("100000 0", None),
+        ("many 100000", None),
+        pytest.param("-1 100000", None, id="no limit, in version 1"),
+    ],
+)
+def test_a_quota_is_a_number_of_cores(text: str, cores: float | None) -> None:
+    assert quota_of(text) == cores
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.said import said_in
 from tsctl.daemon.core.machine.cards import (
     Card,
     FoundCards,
@@ -86,12 +85,29 @@ def test_where_nvml_fails_the_kernel_module_counts_and_the_reason_is_told(tmp_pa
     assert found == FoundCards([Card(index=0)], troubles=failed.troubles)
 
 
-@said_in("visible.txt")
-def test_cuda_visible_devices(given: str) -> str:
-    visible = json.loads(given.removesuffix(" of parts"))
-    cards = PARTS if given.endswith(" of parts") else FOUR
-    found = visible_cards({} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}, cards)
-    return " ".join(str(cards.index(card)) for card in found)
+@pytest.mark.parametrize(
+    ("visible", "cards", "places"),
+    [
+        pytest.param(None, FOUR, [0, 1, 2, 3], id="nothing hides any"),
+        pytest.param("", FOUR, [], id="an empty list hides all"),
+        pytest.param("-1", FOUR, [], id="so does -1"),
+        pytest.param("2, 0", FOUR, [2, 0], id="two by number, in their order"),
+        pytest.param("0,9,1", FOUR, [0], id="a number that is none ends the list"),
+        pytest.param("1,-1,2", FOUR, [1], id="so does a negative one"),
+        pytest.param("1,x,2", FOUR, [1], id="and anything else"),
+        pytest.param("0,0", FOUR, [], id="a card named twice hides all"),
+        pytest.param("0,GPU-00", FOUR, [], id="also by two names"),
+        pytest.param("GPU-33,GPU-1", FOUR, [3, 1], id="by UUIDs, which may be short"),
+        pytest.param("GPU-0,GPU-", FOUR, [0], id="as long as they are unique"),
+        pytest.param("GPU-77,1", FOUR, [], id="of this machine"),
+        pytest.param("MIG-b,1", PARTS, [1, 2], id="a part, and a whole card"),
+        pytest.param("0", PARTS, [0, 1], id="the number of a card stands for its parts"),
+    ],
+)
+def test_cuda_visible_devices(visible: str | None, cards: Sequence[Card], places: list[int]) -> None:
+    environment = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+
+    assert visible_cards(environment, cards) == [cards[place] for place in places]
 
 
 def test_without_nvml_a_uuid_is_left_to_cuda() -> None:

@@ -1,10 +1,10 @@
 """Whether two daemons fit into memory, from what /proc and the cgroups say."""
 
-import json
 import os
 from pathlib import Path
 
-from tests.kit.said import said_in
+import pytest
+
 from tsctl.daemon.core.machine.processes import descendants, left_in, proportional
 from tsctl.daemon.lifecycle.upgrade.old import MemoryCheck, measure, shortage
 
@@ -43,9 +43,29 @@ def write(directory: Path, **files: str) -> Path:
     return directory
 
 
-@said_in("cgroups.txt")
-def test_what_a_cgroup_leaves(given: str, tmp_path: Path) -> str:
-    return str(left_in(write(tmp_path / "group", **json.loads(given))))
+@pytest.mark.parametrize(
+    ("files", "left"),
+    [
+        pytest.param(
+            {"memory__max": "1000\n", "memory__current": "600\n", "memory__stat": "anon 300\ninactive_file 100\n"},
+            500,
+            id="version 2: what can be dropped counts as free",
+        ),
+        pytest.param(
+            {
+                "memory__limit_in_bytes": "1000\n",
+                "memory__usage_in_bytes": "1200\n",
+                "memory__stat": "inactive_file 7\ntotal_inactive_file 50\n",
+            },
+            0,
+            id="version 1: never less than nothing",
+        ),
+        pytest.param({"memory__max": "max\n", "memory__current": "1\n", "memory__stat": ""}, None, id="no limit"),
+        pytest.param({}, None, id="no memory controller"),
+    ],
+)
+def test_what_a_cgroup_leaves(tmp_path: Path, files: dict[str, str], left: int | None) -> None:
+    assert left_in(write(tmp_path / "group", **files)) == left
 
 
 def test_a_daemon_needs_what_it_and_its_descendants_take_now(tmp_path: Path) -> None:

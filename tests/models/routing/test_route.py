@@ -32,10 +32,23 @@ def test_a_sample_is_a_share_or_a_percentage(text: str | float, share: float) ->
     assert parse_share(text) == pytest.approx(share)
 
 
-@said_in("keys.txt")
-def test_the_key_of_a_client(given: str) -> str:
-    peer, _, sticky = given.partition(" ")
-    return key_of(parse_route("1=1 2=1", sticky), [("X-Session-Id", "ada"), ("x-user", "7")], peer)
+@pytest.mark.parametrize(
+    ("sticky", "peer", "key"),
+    [
+        pytest.param("", "10.0.0.1:99", "", id="without stickiness there is no key"),
+        pytest.param("ip", "10.0.0.1:99", "10.0.0.1", id="an address without its port"),
+        pytest.param("ip", "::1:99", "::1", id="of IPv6, as HTTP names it"),
+        pytest.param("ip", "[::1]:99", "::1", id="and as gRPC does"),
+        pytest.param("ip", "pid:12", "pid:12", id="a client of the control socket is its process"),
+        pytest.param("header", "10.0.0.1:99", "ada", id="the usual header"),
+        pytest.param("header:X-User", "10.0.0.1:99", "7", id="another header"),
+        pytest.param("header:x-none", "10.0.0.1:99", "", id="a header that the request does not have"),
+    ],
+)
+def test_the_key_of_a_client(sticky: str, peer: str, key: str) -> None:
+    route = parse_route("1=1 2=1", sticky)
+
+    assert key_of(route, [("X-Session-Id", "ada"), ("x-user", "7")], peer) == key
 
 
 def test_a_version_that_leaves_takes_its_weight_along_and_the_last_one_the_route() -> None:

@@ -4,7 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.kit.said import said_in
+import pytest
+
 from tsctl.daemon.setting_values import size_text
 from tsctl.daemon.workers.processes.memory_limit import excess, memory_of, memory_of_group
 
@@ -54,9 +55,19 @@ def test_a_process_has_what_it_has_written() -> None:
     assert written <= has <= 2 * written
 
 
-@said_in("sizes.txt")
-def test_a_size_is_written_as_people_do(given: str) -> str:
-    return size_text(int(given))
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (4 * 2**30, "4 GiB"),
+        (1536 * 2**20, "1.5 GiB"),
+        (700 * 2**20, "700 MiB"),
+        (1010 * 2**20, "1010 MiB"),
+        (2000 * 2**30, "2000 GiB"),
+        (100, "100 bytes"),
+    ],
+)
+def test_a_size_is_written_as_people_do(size: int, text: str) -> None:
+    assert size_text(size) == text
 
 
 def test_a_worker_at_its_limit_stays_and_one_above_it_does_not() -> None:
