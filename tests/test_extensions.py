@@ -3,8 +3,7 @@
 import subprocess
 import sys
 
-from tests.lab.counter.capabilities import CAPABILITIES
-from tests.lab.counter.tree import Tree, hits
+from tests.lab.house import CAPABILITIES, core, hits
 from tests.places import ROOT
 from tests.test_imports import SOURCES, imports_of, within
 from tsctl.daemon.extension import Extension
@@ -37,10 +36,8 @@ def test_one_file_alone_imports_extensions_from_elsewhere() -> None:
 
 
 def test_no_file_of_the_core_names_an_extension_that_is_whole() -> None:
-    capabilities = [each for each in CAPABILITIES if each.name in WHOLE]
-
-    assert len(capabilities) == len(WHOLE)
-    assert hits(Tree(ROOT).core(), capabilities) == []
+    assert {*WHOLE} <= CAPABILITIES.keys()
+    assert hits(core(), *WHOLE) == []
 
 
 def test_each_folder_of_the_shelf_is_one_word_in_the_list() -> None:

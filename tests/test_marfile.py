@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.kit.archives import manifest_document, write_files
+from tests.kit.said import reason, said_in
 from tsctl.daemon.marfile import (
     FORMATS,
     MANIFEST,
@@ -156,28 +157,12 @@ def test_an_unpacked_archive_can_be_packed_again(source: Path, tmp_path: Path) -
     assert json.loads(held[MANIFEST])["model"]["modelName"] == "m"
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        pytest.param({"model_name": "../m"}, "`../m` is no model name", id="a name that climbs"),
-        pytest.param({"model_name": ""}, "`` is no model name", id="no name"),
-        pytest.param({"version": "-1"}, "`-1` is no version", id="a version that looks like an option"),
-        pytest.param({"handler": "mine"}, "handler `mine` is neither a file nor a built-in", id="an unknown handler"),
-        pytest.param({"handler": "base_handler.py"}, "is neither a file nor", id="a missing file with a built-in name"),
-        pytest.param({"model_file": Path("/no/net.py")}, "no model file at `/no/net.py`", id="a missing model file"),
-        pytest.param({"serialized_file": Path("/no/w.pt")}, "no serialized file at", id="missing weights"),
-        pytest.param({"requirements_file": Path("/no/r")}, "no requirements file at", id="missing requirements"),
-        pytest.param({"config_file": Path("/no/c")}, "no config file at", id="a missing config"),
-        pytest.param({"extra_files": "/no/such*"}, r"no extra file at `/no/such\*`", id="a pattern without a match"),
-    ],
-)
-def test_what_cannot_be_packed_is_a_sentence(
-    changes: dict[str, Any], sentence: str, source: Path, tmp_path: Path
-) -> None:
-    with pytest.raises(PackError, match=sentence):
-        write_archive(packing(source, **changes), tmp_path / "out")
-
+@said_in("unpackable.txt")
+def test_what_cannot_be_packed_is_a_sentence(given: str, source: Path, tmp_path: Path) -> str:
+    changes = {name: Path(text) if name.endswith("_file") else text for name, text in json.loads(given).items()}
+    said = reason(lambda: write_archive(packing(source, **changes), tmp_path / "out"), PackError)
     assert list((tmp_path / "out").iterdir()) == []
+    return said
 
 
 def test_two_files_may_not_want_the_same_place(source: Path, tmp_path: Path) -> None:

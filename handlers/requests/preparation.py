@@ -286,7 +286,8 @@ def _transformers(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _sizes(document: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return what Hugging Face's file resizes to, and crops to."""
-    size, shorter = _section(document, "size"), _section(document, "size").get("shortest_edge")
+    size = _section(document, "size")
+    shorter: Any = size.get("shortest_edge")
     if document.get("do_resize", True) is not True or not size:
         what = "it resizes nothing" if not document.get("do_resize", True) else "its `size` names no sides"
         return _Unknown(what), _Unknown(what)

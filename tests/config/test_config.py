@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.said import reason, said_in
 from tests.places import ROOT
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.errors import StartError
@@ -61,45 +62,10 @@ def test_every_setting_has_its_flag_its_variable_and_an_origin(setting: Setting)
         assert setting.parse(str(setting.default).lower()) == setting.default, "what its own text would give"
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "sentence"),
-    [
-        ("grace", "soon", "--grace: `soon` is not a number of seconds"),
-        ("grace", "-1", "--grace: `-1` is not a number of seconds"),
-        ("grace", "inf", "--grace: `inf` is not a number of seconds"),
-        ("grace", "nan", "--grace: `nan` is not a number of seconds"),
-        (
-            "response_timeout",
-            "0",
-            "--response-timeout: `0` is not a timeout of more than 0 seconds; leave the setting out for the default",
-        ),
-        (
-            "startup_timeout",
-            "0.0",
-            "--startup-timeout: `0.0` is not a timeout of more than 0 seconds; leave the setting out for the default",
-        ),
-        ("max_request_size", "64 Mb/s", "--max-request-size: `64 Mb/s` is not a size (write 1048576, 64MiB or 1GB)"),
-        ("queue_jobs", "0", "--queue-jobs: `0` is not a whole number of at least 1"),
-        ("queue_jobs", "²", "--queue-jobs: `²` is not a whole number of at least 1"),
-        ("queue_jobs", "1.5", "--queue-jobs: `1.5` is not a whole number of at least 1"),
-        (
-            "allowed_urls",
-            "http://(.*",
-            "--allowed-urls: `http://(.*` is not a regular expression: missing ), unterminated subpattern at"
-            " position 7",
-        ),
-        ("access_log", "on", "--access-log: `on` is neither true nor false"),
-        ("log_format", "xml", "--log-format: `xml` is not a log format (text, json)"),
-        ("log_level", "loud", "--log-level: `loud` is not a log level (debug, info, warning, error)"),
-        ("state_dir", "", "--state-dir: the path is empty"),
-        ("socket", "~nobody-of-this-name/s", "--socket: `~nobody-of-this-name/s` begins with an unknown user"),
-    ],
-)  # fmt: skip
-def test_a_bad_value_is_a_sentence(name: str, text: str, sentence: str) -> None:
-    with pytest.raises(StartError) as caught:
-        resolve({name: text}, {})
-
-    assert str(caught.value) == sentence
+@said_in("bad_values.txt")
+def test_a_bad_value_is_a_sentence(given: str) -> str:
+    name, _, text = given.partition(" ")
+    return reason(lambda: resolve({name: text}, {}), StartError)
 
 
 def test_a_bad_value_of_the_environment_names_its_variable() -> None:

@@ -4,7 +4,7 @@ import http.client
 import io
 import itertools
 import socket
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -61,19 +61,24 @@ class _Bytes(io.BytesIO):
     def close(self) -> None: ...
 
 
-def read_answers(data: bytes, methods: Iterable[str] = ()) -> list[Answer]:
-    """Read answers one after the other; to requests of these methods, and after those GET."""
+def responses(data: bytes, methods: Iterable[str] = ()) -> Iterator[http.client.HTTPResponse]:
+    """Yield answers one after the other, each to be read; to requests of these methods, and after those GET."""
     stream = _Bytes(data)
-    answers = []
     asked = itertools.chain(methods, itertools.repeat("GET"))
     while stream.tell() < len(data):
         if data[stream.tell() :] == CONTINUE:
             break  # the rest of the body, and so the answer, is still to come
         response = http.client.HTTPResponse(cast(socket.socket, stream), method=next(asked))
         response.begin()
-        headers = {name.lower(): value for name, value in response.getheaders()}
-        answers.append(Answer(response.status, headers, response.read()))
-    return answers
+        yield response
+
+
+def read_answers(data: bytes, methods: Iterable[str] = ()) -> list[Answer]:
+    """Read answers one after the other; to requests of these methods, and after those GET."""
+    return [
+        Answer(each.status, {name.lower(): value for name, value in each.getheaders()}, each.read())
+        for each in responses(data, methods)
+    ]
 
 
 class Server:

@@ -59,7 +59,7 @@ TESTS = {
     "house": Program(
         "how many files an idea lives in: those of the core that name a capability, lines. --names prints the files; "
         "--changed BASE prints how many files outside its own folder of the shelf each commit since BASE modifies",
-        ('python -m tests.lab.counter "$@"',),
+        ('python -m tests.lab.house "$@"',),
     ),
     "alerts": Program(
         "each trouble that `tsctl metrics --rules` has an alert for, until a real Prometheus tells it; a minute",
@@ -176,7 +176,7 @@ MADE = {
     ),
     "transcripts": Program(
         "what workers, connections, the daemon and commands do, in text files that tests compare (tests/kit/told.py)",
-        ("WRITE_TRANSCRIPTS=1 pytest -q $(grep -rl --include='test_*.py' told_in tests) \"$@\"",),
+        ("WRITE_TRANSCRIPTS=1 pytest -q $(grep -rlE --include='test_*.py' 'told_in|said_in' tests) \"$@\"",),
     ),
     "digits": Program(
         "trains the network of `tsctl demo` anew: tsctl/showcase/served/weights.pt",

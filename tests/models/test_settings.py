@@ -1,5 +1,6 @@
 """A registration wins over `model-config.yaml`, which wins over the `models` block, which wins over the default."""
 
+import json
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.kit.build import make_config
+from tests.kit.said import reason, said_in
 from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.core.errors import BadRequest, InvalidModel
 from tsctl.daemon.models.archives.manifest import check_served, read_yaml, without_effect
@@ -155,29 +157,9 @@ def test_a_large_value_is_shown_shortened(config: Config) -> None:
     assert len(str(caught.value)) < 1000
 
 
-@pytest.mark.parametrize(
-    ("overrides", "sentence"),
-    [
-        (Overrides(batch_size=0), "batch_size is 0; expected a whole number of at least 1."),
-        (
-            Overrides(response_timeout=0.0),
-            "response_timeout is 0; expected more than 0 seconds; leave it out for the daemon's default.",
-        ),
-        (
-            Overrides(startup_timeout=0.0),
-            "startup_timeout is 0; expected more than 0 seconds; leave it out for the daemon's default.",
-        ),
-        (Overrides(policy="soon"), "batching is 'soon'; expected one of auto, fixed, greedy."),
-        pytest.param(
-            Overrides(workers=1025), "initial_workers is 1025; expected a whole number from 0 to 1024.", id="workers"
-        ),
-    ],
-)
-def test_a_wrong_wish_is_named(overrides: Overrides, sentence: str, config: Config) -> None:
-    with pytest.raises(BadRequest) as caught:
-        merge(overrides, {}, config)
-
-    assert str(caught.value) == sentence
+@said_in("wrong.txt")
+def test_a_wrong_wish_is_named(given: str, config: Config) -> str:
+    return reason(lambda: merge(Overrides(**json.loads(given)), {}, config), BadRequest)
 
 
 @pytest.mark.parametrize(

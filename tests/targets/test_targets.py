@@ -1,11 +1,13 @@
 """A target is read from its name and its files: what is served, under which name, by which handler."""
 
+import json
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from tests.kit.archives import write_files
+from tests.kit.said import said_in
 from tsctl.daemon.marfile import MANIFEST, NAME
 from tsctl.daemon.targets import ServeTarget, TargetError, model_name_of, read_target
 from tsctl.daemon.targets.source import is_handler
@@ -218,53 +220,11 @@ def test_reading_a_module_imports_nothing(tmp_path: Path) -> None:
     assert read_target("app.net:Net", tmp_path).handler == "app.net:Net"
 
 
-@pytest.mark.parametrize(
-    ("text", "files", "message", "hint"),
-    [
-        pytest.param(
-            "hander.py", {"handler.py": b""}, "no file `hander.py`", "did you mean `handler.py`?", id="a slip"
-        ),
-        pytest.param("x.py", {}, "no file `x.py`", "name a handler (.py)", id="nothing like it"),
-        pytest.param("no/x.py", {}, "no directory `", "name a handler (.py)", id="no directory"),
-        pytest.param(
-            "notes.txt", {"notes.txt": b"hello"}, "`notes.txt` has the suffix `.txt`", "a model (.pt", id="a suffix"
-        ),
-        pytest.param("net", {"net": b"hello"}, "`net` has no suffix", "name a handler", id="no suffix"),
-        pytest.param(
-            "h.py:handel", {"h.py": HANDLE}, "h.py defines no `handel`", "did you mean `h.py:handle`?", id="a function"
-        ),
-        pytest.param(
-            "net.pth", {"net.pth": b"", "train.py": b"x = 1"}, "no .py file beside it", "into `net.py`", id="weights"
-        ),
-        pytest.param(
-            "net.pth", {"net.pth": b"", "a.py": NET, "b.py": NET}, "in one of `a.py`, `b.py`", "to `net.py`", id="two"
-        ),
-        pytest.param(
-            "d", {"d/a.pt": b"PK", "d/b.pt": b"PK"}, "2 files to serve: `a.pt`, `b.pt`", "one of them", id="d"
-        ),
-        pytest.param(
-            "d",
-            {"d/a.py": HANDLE, "d/b.py": HANDLE, "d/m.onnx": b""},
-            "2 files to serve: `a.py`, `b.py`",
-            "one of them",
-            id="two handlers of a model",
-        ),
-        pytest.param("d", {"d/notes.txt": b""}, "holds nothing to serve", "name a handler", id="an empty directory"),
-        pytest.param("no.such:f", {}, "no module `no.such`", "name a file", id="a module"),
-        pytest.param("ftp://h/m.mar", {}, "has a scheme that is not served", "https://, s3://", id="a scheme"),
-        pytest.param("https://h/m.pt", {}, "is a single file", "download it first", id="a file behind a URL"),
-        pytest.param("a:b.py", {"a:b.py": b""}, "has a colon in its name", "rename", id="a colon"),
-        pytest.param("~nobody.at.all/x.py", {}, "no directory `", "name a handler", id="a user that is none"),
-        pytest.param("x" * 300 + ".py", {}, "no file `xxx", "name a handler", id="a name too long"),
-    ],
-)
-def test_a_refusal_names_the_target_and_the_remedy(
-    text: str, files: dict[str, bytes], message: str, hint: str, tmp_path: Path
-) -> None:
-    error = refused(text, write_files(tmp_path, files))
-
-    assert message in error.message
-    assert hint in error.hint
+@said_in("refusals.txt")
+def test_a_refusal_names_the_target_and_the_remedy(given: str, tmp_path: Path) -> str:
+    asked = json.loads(given)
+    error = refused(asked["target"], write_files(tmp_path, {k: v.encode() for k, v in asked["files"].items()}))
+    return f"{error.message}\nhint: {error.hint}".replace(str(tmp_path), "FOLDER")
 
 
 def test_torchscript_under_the_name_of_weights_is_told(tmp_path: Path) -> None:

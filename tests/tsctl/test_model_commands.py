@@ -1,12 +1,14 @@
 """The verbs that tell the daemon what to serve, and show what it serves."""
 
 import io
+import json
 import time
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from tests.kit.said import said_in
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.documents import model
 from tests.tsctl.fake_daemon import FakeDaemon
@@ -86,28 +88,10 @@ def test_status_of_an_older_daemon_has_no_last_minute() -> None:
     assert last_minute([model("net", "1.0")]) == []
 
 
-@pytest.mark.parametrize(
-    ("status", "shown"),
-    [
-        pytest.param({}, [], id="of an older daemon"),
-        pytest.param({"servers": [SERVER], "internalErrors": 0}, [], id="nothing has ended"),
-        pytest.param(
-            {"servers": [SERVER | {"ends": 1, "why": "ValueError: x", "at": 90.0}]},
-            [("server", "gRPC 127.0.0.1:7070: up again; ended once, last 10 s ago: ValueError: x")], id="one is back",
-        ),
-        pytest.param(
-            {"servers": [SERVER | {"up": False, "ends": 3, "why": "x", "at": 99.0}], "internalErrors": 2},
-            [
-                ("server", "gRPC 127.0.0.1:7070: down, and being started again; ended 3 times, last 1 s ago: x"),
-                ("internal errors", "2; see `tsctl events --level error`"),
-            ],
-            id="one is down, and something has raised",
-        ),
-    ],
-)  # fmt: skip
-def test_status_shows_what_has_ended(
-    status: dict[str, Any], shown: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@said_in("ended.txt")
+def test_status_shows_what_has_ended(given: str, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(time, "time", lambda: 100.0)
-
-    assert troubles(status) == shown
+    status = json.loads(given)
+    if "server" in status:
+        status["servers"] = [SERVER | status.pop("server")]
+    return "\n".join(f"{name}: {fact}" for name, fact in troubles(status))

@@ -8,6 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.kit.said import said_in
 from tsctl.commands.start import command as start
 from tsctl.daemon.tables import SETTINGS
 from tsctl.options import daemon_arguments, setting_options
@@ -30,24 +31,11 @@ NO_RESTORE = "`--ncs` is taken as `--no-restore`"
 NO_TOKEN = "`--disable-token-auth` is taken as `--management-without-token`"
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        pytest.param("--models a.mar n=b.mar", "--models=a.mar,n=b.mar", id="every word"),
-        pytest.param("--models a.mar --grace 3", "--models=a.mar --grace=3", id="up to the next option"),
-        pytest.param("--models a.mar --models=b.mar", "--models=a.mar,b.mar", id="and may be given again"),
-        pytest.param("--models a.mar,b.mar", "--models=a.mar,b.mar", id="or with commas, as in the file"),
-        pytest.param("--models ALL", "--models=ALL", id="ALL is one"),
-        pytest.param("--disable-token", "--management-without-token=true", id="the beginning of a flag is enough"),
-        ("--no-config", "--restore=false"),
-        ("--model a.mar b.mar", "--models=a.mar,b.mar"),
-        ("--model-s /x", "--model-store=/x"),
-        ("--ts /c.properties", "--ts-config=/c.properties"),
-        ("--model=a.mar --grace 3", "--models=a.mar --grace=3"),
-    ],
-)
-def test_flags(line: str, expected: str) -> None:
-    assert run(*line.split()).return_value == (False, expected.split())
+@said_in("torchserve_flags.txt")
+def test_flags(given: str) -> str:
+    foreground, arguments = run(*given.split()).return_value
+    assert not foreground
+    return " ".join(arguments)
 
 
 def test_foreground_is_told() -> None:

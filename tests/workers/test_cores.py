@@ -1,11 +1,13 @@
 """How many cores there are, and how they are shared."""
 
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.kit.said import said_in
 from tsctl.daemon.core.machine import cgroups as room
 from tsctl.daemon.core.machine.cgroups import control_groups, quota_of
 from tsctl.daemon.workers.cores import chosen_threads, crowding, oversubscription, threads_for, usable_cores
@@ -123,24 +125,9 @@ def test_the_operator_may_choose_the_threads(text: str, threads: int | None) -> 
     assert chosen_threads({}) is None
 
 
-@pytest.mark.parametrize(
-    ("cores", "workers", "chosen", "says"),
-    [
-        pytest.param(4, 4, None, None, id="a core each"),
-        pytest.param(4, 3, None, None, id="more than one each"),
-        pytest.param(4, 0, None, None, id="no workers"),
-        pytest.param(4, 4, 1, None, id="chosen, and few enough"),
-        pytest.param(
-            2, 4, None, "4 workers share 2 cores and slow each other down; at most 2 would be faster", id="many"
-        ),
-        pytest.param(1, 2, 1, "2 workers share 1 core and slow each other down; at most 1 would be faster", id="one"),
-        pytest.param(
-            2, 1, 8, "1 × 8 threads share 2 cores and slow each other down; OMP_NUM_THREADS is 8: unset it", id="chosen"
-        ),
-    ],
-)
-def test_oversubscription(cores: int, workers: int, chosen: int | None, says: str | None) -> None:
-    assert oversubscription(cores, workers, chosen) == says
+@said_in("too_many.txt")
+def test_oversubscription(given: str) -> str:
+    return oversubscription(**json.loads(given)) or "no"
 
 
 def test_this_machine_has_at_least_one_core() -> None:

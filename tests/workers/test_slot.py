@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.kit.said import said_in
 from tsctl.daemon.workers.slot import (
     LONGEST_BACKOFF,
     LONGEST_PAUSE,
@@ -21,25 +22,12 @@ EMPTY, STARTING, UP, BACKOFF, GAVE_UP = SlotState
 NOW = 100.0
 
 
-@pytest.mark.parametrize(
-    ("states", "wanted", "expected"),
-    [
-        pytest.param([], 0, ReconcilePlan([], [], 0, None), id="nothing is wanted and nothing is there"),
-        pytest.param([], 3, ReconcilePlan([], [], 3, None), id="slots are added"),
-        pytest.param([UP, UP], 3, ReconcilePlan([], [], 1, None), id="only the missing ones"),
-        pytest.param([UP, EMPTY], 2, ReconcilePlan([1], [], 0, None), id="an empty slot gets a worker"),
-        pytest.param(
-            [UP, STARTING, GAVE_UP], 3, ReconcilePlan([], [], 0, None), id="who is there or gave up is left alone"
-        ),
-        pytest.param([UP, UP, UP], 1, ReconcilePlan([], [2, 1], 0, None), id="the youngest retire first"),
-        pytest.param([STARTING, UP], 1, ReconcilePlan([], [0], 0, None), id="who is not loaded retires before who is"),
-        pytest.param([GAVE_UP, UP, BACKOFF, UP], 1, ReconcilePlan([], [3, 2, 0], 0, None), id="then the youngest"),
-        pytest.param([EMPTY, EMPTY], 1, ReconcilePlan([0], [1], 0, None), id="who retires is not started"),
-        pytest.param([UP, UP], 0, ReconcilePlan([], [1, 0], 0, None), id="zero retires everybody"),
-    ],
-)
-def test_a_plan(states: Sequence[SlotState], wanted: int, expected: ReconcilePlan) -> None:
-    assert plan([Slot(state) for state in states], wanted, NOW) == expected
+@said_in("plans.txt")
+def test_a_plan(given: str) -> str:
+    wanted, _, *states = given.split()
+    made = plan([Slot(SlotState[name]) for name in states], int(wanted), NOW)
+    assert made.wake_at is None
+    return f"start {made.start}, retire {made.retire}, add {made.add}"
 
 
 @pytest.mark.parametrize(

@@ -1,32 +1,18 @@
 """What the core knows of the protocol's paths before their routes are asked."""
 
-import pytest
-
+from tests.kit.said import said_in
 from tsctl.daemon.api.inference.openapi import describe_api, describe_model
 from tsctl.daemon.api.inference.paths import facts_of, model_named, predicts
-from tsctl.daemon.declarations import PathFacts
 from tsctl.daemon.http.messages import error_body
 from tsctl.daemon.model_settings.declarations import DeclaredTensor
 
 
-@pytest.mark.parametrize(
-    ("path", "facts"),
-    [
-        (["v2"], PathFacts(runs=False)),
-        (["v2", "health", "ready"], PathFacts(runs=False)),
-        (["v2", "models", "m"], PathFacts("m", runs=False)),
-        (["v2", "models", "m", "infer"], PathFacts("m")),
-        (["v2", "models", "m", "versions", "1", "explain"], PathFacts("m")),
-        (["v2", "models", "stats"], PathFacts(runs=False)),
-        (["v2", "models", "stats", "ready"], PathFacts("stats", runs=False)),
-        (["v2", "repository", "models", "m", "load"], PathFacts(runs=False, manages=True)),
-        (["v1", "models", "m"], None),
-    ],
-)
-def test_a_path_names_its_model_and_whether_that_runs(path: list[str], facts: PathFacts | None) -> None:
-    assert facts_of(path) == facts
-    if facts is not None:
-        assert (predicts(path), model_named(path)) == (not facts.manages, facts.model)
+@said_in("paths.txt")
+def test_a_path_names_its_model_and_whether_that_runs(given: str) -> str:
+    path = given.split("/")
+    facts = facts_of(path)
+    assert facts is None or (predicts(path), model_named(path)) == (not facts.manages, facts.model)
+    return f"{facts}"
 
 
 def test_an_error_is_in_the_words_of_the_protocol_and_of_torchserve() -> None:

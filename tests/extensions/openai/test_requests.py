@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from tests.kit.said import reason, said_in
 from tsctl.daemon.api.json_text.syntax import WINDOW
 from tsctl.daemon.core.arena import Lease, Place
 from tsctl.daemon.core.errors import BadRequest
@@ -85,32 +86,9 @@ def test_no_member_takes_the_place_of_the_text() -> None:
     assert row(asked(prompt="Once", data="else"))["data"] == "Once"
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        pytest.param(b"{", "The request is no JSON object: ", id="what is cut"),
-        pytest.param(b"[]", "The request is no JSON object: ", id="a list"),
-        pytest.param(b'{"prompt": "a"}', "`model` is missing; expected a model's name.", id="no model"),
-        pytest.param(b'{"model": 1, "prompt": "a"}', "`model` is invalid: ", id="a number for a model"),
-        pytest.param(b'{"model": "m"}', "`prompt` is missing; expected a text.", id="no prompt"),
-        pytest.param(b'{"model": "m", "prompt": [1, 2]}', "`prompt` is invalid: ", id="token numbers"),
-        pytest.param(b'{"model": "m", "prompt": ["a", "b"]}', "`prompt` has 2 texts; expected one", id="two prompts"),
-        pytest.param(b'{"model": "m", "prompt": "a", "n": 2}', "`n` is 2; expected 1.", id="two answers"),
-        pytest.param(
-            b'{"model": "m", "prompt": "a", "stream": 3}', "`stream` is invalid: ", id="a number for a switch"
-        ),
-        pytest.param(
-            b"{" + b",".join(b'"%d": 1' % each for each in range(99)) + b"}",
-            "99 members; at most 64",
-            id="many members",
-        ),
-    ],
-)
-def test_what_is_wrong_is_named(body: bytes, message: str) -> None:
-    with pytest.raises(BadRequest) as caught:
-        read_request(body, chat=False)
-
-    assert message in str(caught.value)
+@said_in("wrong.txt")
+def test_what_is_wrong_is_named(given: str) -> str:
+    return reason(lambda: read_request(given.encode(), chat=False), BadRequest)
 
 
 @pytest.mark.parametrize("messages", [[], [{"content": "a"}], "a", [{"role": "user", "content": 3}]])

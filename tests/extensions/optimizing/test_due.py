@@ -1,15 +1,16 @@
 """A trial begins where it is worth it, and not while requests come."""
 
+import json
 import math
 
 import pytest
 
+from tests.kit.said import said_in
 from tsctl.daemon.extensions.optimizing.due import (
     COMPILING,
     COST,
     LEAST_BUSY,
     LIKELY_GAIN,
-    PATIENCE,
     Moment,
     is_worth_it,
     short_of_memory,
@@ -22,32 +23,10 @@ ASKED = Moment(
 UNASKED = ASKED._replace(asked=False, answered=100_000, busy=LEAST_BUSY)
 
 
-@pytest.mark.parametrize(
-    ("moment", "waits"),
-    [
-        pytest.param(ASKED, "", id="one that was asked for begins after an answer and a quiet moment"),
-        pytest.param(ASKED._replace(answered=0), "the first answer", id="not before the first answer"),
-        pytest.param(ASKED._replace(ready=False), "all workers to be ready", id="not while workers load"),
-        pytest.param(ASKED._replace(elsewhere=True), "the trial of another model", id="one at a time"),
-        pytest.param(ASKED._replace(pause=61.0), "another attempt, in 61 s", id="not soon after a failure"),
-        pytest.param(ASKED._replace(pause=0.0), "", id="but after the pause"),
-        pytest.param(ASKED._replace(idle=2.9), "3 s without a request", id="not while requests come"),
-        pytest.param(ASKED._replace(idle=0.0, waiting=PATIENCE), "", id="unless they always come"),
-        pytest.param(UNASKED, "", id="one that nobody asked for begins after much work"),
-        pytest.param(
-            UNASKED._replace(busy=LEAST_BUSY - 1),
-            "more traffic: its workers have been busy for 1199 of 1200 s",
-            id="and not before",
-        ),
-        pytest.param(
-            UNASKED._replace(busy=1.0, idle=math.inf, waiting=math.inf),
-            "more traffic: its workers have been busy for 1 of 1200 s",
-            id="however long it is idle",
-        ),
-    ],
-)
-def test_what_a_trial_waits_for(moment: Moment, waits: str) -> None:
-    assert waits_for(moment) == waits
+@said_in("waits.txt")
+def test_what_a_trial_waits_for(given: str) -> str:
+    changes = json.loads(given)
+    return waits_for((ASKED if changes.get("asked", True) else UNASKED)._replace(**changes))
 
 
 def test_it_is_worth_it_once_a_likely_gain_would_have_saved_what_it_costs() -> None:

@@ -1,14 +1,16 @@
 """What `parallelType`, `parallelLevel` and `torchrun` ask for."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.kit.build import make_config
+from tests.kit.said import reason, said_in
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.errors import InvalidModel
-from tsctl.daemon.extensions.ranks.parallel import Parallel, parallel_of
+from tsctl.daemon.extensions.ranks.parallel import parallel_of
 from tsctl.daemon.marfile import parse_manifest
 from tsctl.daemon.models.archives.manifest import without_effect
 from tsctl.daemon.models.registering.spec import worker_spec
@@ -24,50 +26,15 @@ def config(tmp_path: Path) -> Config:
 TWO = {"nproc-per-node": 2}
 
 
-@pytest.mark.parametrize(
-    ("document", "parallel"),
-    [
-        pytest.param({}, Parallel(), id="one process by default"),
-        pytest.param({"parallelType": "tp", "torchrun": TWO}, Parallel("tp", 2, Ranks(2)), id="tp"),
-        pytest.param({"parallelType": "PPTP", "torchrun": TWO}, Parallel("pptp", 2, Ranks(2)), id="in any case"),
-        pytest.param({"parallelType": "pp", "torchrun": TWO}, Parallel("pp", 2, Ranks(2, each=False)), id="pp"),
-        pytest.param({"parallelType": "tp", "torchrun": {"nproc-per-node": 1}}, Parallel("tp", 1, Ranks(1)), id="one"),
-        pytest.param({"parallelType": "custom", "parallelLevel": 4}, Parallel("custom", 4), id="custom"),
-        pytest.param(
-            {"parallelType": "tp", "parallelLevel": 4, "torchrun": TWO}, Parallel("tp", 2, Ranks(2)), id="torchrun wins"
-        ),
-        pytest.param(
-            {"parallelType": "tp", "torchrun": TWO | {"OMP_NUMBER_THREADS": 3}},
-            Parallel("tp", 2, Ranks(2), 3),
-            id="threads",
-        ),
-        pytest.param({"torchrun": TWO, "parallelLevel": 2}, Parallel(), id="a level without a type"),
-        pytest.param({"parallelType": "tp"}, Parallel(), id="a type without a level"),
-        pytest.param({"parallelType": "none", "torchrun": TWO}, Parallel(), id="none"),
-        pytest.param({"parallelType": "", "torchrun": None}, Parallel(), id="empty"),
-    ],
-)
-def test_parallel(document: dict[str, Any], parallel: Parallel, config: Config) -> None:
-    assert parallel_of(merge(Overrides(), document, config)) == parallel
+@said_in("parallel.txt")
+def test_parallel(given: str, config: Config) -> str:
+    return f"{parallel_of(merge(Overrides(), json.loads(given), config))}"
 
 
-@pytest.mark.parametrize(
-    ("document", "sentence"),
-    [
-        ({"torchrun": TWO | {"nnodes": 2}}, "`nnodes` of `torchrun` is 2, but a worker's processes run on this"),
-        ({"torchrun": {"nproc-per-node": 4}}, "a worker takes 4 GPUs, but the model may use 2: lower `nproc-per-node`"),
-        ({"parallelType": "custom", "parallelLevel": 3}, "a worker takes 3 GPUs, but the model may use 2: lower `para"),
-        ({"torchrun": TWO, "asyncCommunication": True}, "rows that run on their own have no common order"),
-        ({"torchrun": TWO, "isolate": True}, "processes that run a batch together cannot repeat a part"),
-    ],
-)
-def test_what_cannot_be_is_refused_with_its_reason(document: dict[str, Any], sentence: str, config: Config) -> None:
-    settings = merge(Overrides(), {"parallelType": "tp"} | document, config, gpus=2)
-
-    with pytest.raises(InvalidModel) as caught:
-        parallel_of(settings)
-
-    assert sentence in str(caught.value)
+@said_in("cannot_be.txt")
+def test_what_cannot_be_is_refused_with_its_reason(given: str, config: Config) -> str:
+    settings = merge(Overrides(), {"parallelType": "tp"} | json.loads(given), config, gpus=2)
+    return reason(lambda: parallel_of(settings), InvalidModel)
 
 
 @pytest.mark.parametrize(

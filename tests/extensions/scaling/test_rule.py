@@ -1,10 +1,12 @@
 """The rule for the number of workers, on facts alone."""
 
+import json
 import random
 from typing import Any
 
 import pytest
 
+from tests.kit.said import said_in
 from tsctl.daemon.extensions.scaling.facts import BatchModel, DeviceMemory, ScalingChange, ScalingFacts
 from tsctl.daemon.extensions.scaling.rule import (
     LONGEST_QUIET,
@@ -31,98 +33,18 @@ def facts(**changes: Any) -> ScalingFacts:
     return ScalingFacts(**values | changes)
 
 
-@pytest.mark.parametrize(
-    ("changes", "workers", "reason"),
-    [
-        pytest.param({}, 2, "enough", id="a load that two workers carry changes nothing"),
-        pytest.param(
-            {"waiting": 3.0}, 3, "predicted wait 150 ms > 100 ms", id="requests that wait too long want another worker"
-        ),
-        pytest.param(
-            {"rate": 100.0, "arrivals": 500}, 3, "predicted wait 1642 ms > 100 ms",
-            id="arrivals beyond what the workers answer want another, before a queue is seen",
-        ),
-        pytest.param({"rate": 55.0, "arrivals": 27}, 2, "enough", id="a few arrivals more may be chance"),
-        pytest.param(
-            {"waiting": 3.0, "most": 2}, 2, "predicted wait 150 ms > 100 ms, but maxWorkers is 2",
-            id="the operator's largest number is not exceeded",
-        ),
-        pytest.param(
-            {"waiting": 3.0, "obstacle": "3 workers share 2 cores"}, 2,
-            "predicted wait 150 ms > 100 ms, but 3 workers share 2 cores", id="a worker without room is not added",
-        ),
-        pytest.param(
-            {"waiting": 3.0, "measuring": True}, 2,
-            "predicted wait 150 ms > 100 ms; the free memory of GPUs is being read",
-            id="no worker is added before its room is known",
-        ),
-        pytest.param({"waiting": 9.0, "observed": 0.0}, 2, "enough", id="a queue while a worker starts is no reason"),
-        pytest.param(
-            {"waiting": 9.0, "trend": -5.0}, 2, "enough",
-            id="a queue that is gone before a worker could start wants none",
-        ),
-        pytest.param({"waiting": 3.0, "failing": 1}, 2, "workers fail", id="workers that fail get no more"),
-        pytest.param(
-            {"waiting": 3.0, "batches": BatchModel(known=False)}, 2, "no batch was measured yet",
-            id="nothing is predicted before a batch was measured",
-        ),
-        pytest.param({"wanted": 0, "ready": 0}, 0, "no workers are wanted", id="an unloaded version stays unloaded"),
-        pytest.param({"wanted": 9}, 4, "the range is 1 to 4", id="a range that has become smaller holds at once"),
-        pytest.param(
-            {"rate": 5.0, "quiet_since": NOW - QUIET}, 1, "quiet for 60 s: predicted wait with one less 26 ms",
-            id="after a quiet time a worker is taken away",
-        ),
-        pytest.param({"rate": 5.0, "quiet_since": NOW - QUIET + 1}, 2, "enough", id="and not before"),
-        pytest.param(
-            {"rate": 5.0, "quiet_since": LONG_AGO, "least": 2}, 2, "enough", id="the least number stays"
-        ),
-        pytest.param(
-            {"rate": 0.0, "arrivals": 0, "quiet_since": LONG_AGO, "least": 0, "wanted": 1, "ready": 1}, 1, "enough",
-            id="the last worker stays",
-        ),
-        pytest.param(
-            {"rate": 5.0, "quiet_since": LONG_AGO, "stateful": True}, 2, "enough", id="a worker with sequences stays"
-        ),
-        pytest.param({"rate": 24.0, "quiet_since": LONG_AGO}, 2, "enough", id="a load too high for one less keeps two"),
-        pytest.param(
-            {"rate": 5.0, "waiting": 0.4, "quiet_since": LONG_AGO}, 2, "enough",
-            id="a wait beyond half the target keeps two",
-        ),
-    ],
-)  # fmt: skip
-def test_how_many_workers_there_should_be(changes: dict[str, Any], workers: int, reason: str) -> None:
+@said_in("rule.txt")
+def test_how_many_workers_there_should_be(given: str) -> str:
+    changes = json.loads(given)
+    if "batches" in changes:
+        changes["batches"] = BatchModel(**changes["batches"])
     decision = decide(facts(**changes), NOW)
-
-    assert (decision.workers, decision.reason) == (workers, reason)
-
-
-GIB = 1024**3
-HOST = DeviceMemory(where="this machine", takes=GIB, left=100 * GIB)
+    return f"{decision.workers}: {decision.reason}"
 
 
-@pytest.mark.parametrize(
-    ("devices", "obstacle"),
-    [
-        pytest.param([], "", id="a device without numbers is no obstacle"),
-        pytest.param([HOST], "", id="the host has room"),
-        pytest.param(
-            [HOST, DeviceMemory(where="GPU 1", takes=6 * GIB, left=2 * GIB)],
-            "a worker takes 6 GiB, and GPU 1 has 2 GiB left", id="a GPU without room is one",
-        ),
-        pytest.param(
-            [DeviceMemory(where="GPU 0", takes=GIB, left=GIB)], "a worker takes 1 GiB, and GPU 0 has 1 GiB left",
-            id="a worker takes more while it runs",
-        ),
-        pytest.param(
-            [DeviceMemory(where="GPU 0", takes=GIB, left=2 * GIB, loading=1)],
-            "a worker takes 1 GiB, and GPU 0 has 2 GiB left", id="one that is loading there needs its memory, too",
-        ),
-        pytest.param([DeviceMemory(where="GPU 0", takes=GIB, left=3 * GIB, loading=1)], "", id="both have room"),
-        pytest.param([DeviceMemory(where="GPU 0", takes=0, left=0)], "", id="an unknown need is no obstacle"),
-    ],
-)  # fmt: skip
-def test_a_worker_needs_memory_on_each_of_its_devices(devices: list[DeviceMemory], obstacle: str) -> None:
-    assert memory_obstacle(devices) == obstacle
+@said_in("obstacles.txt")
+def test_a_worker_needs_memory_on_each_of_its_devices(given: str) -> str:
+    return memory_obstacle([DeviceMemory(**each) for each in json.loads(given)])
 
 
 @pytest.mark.parametrize(

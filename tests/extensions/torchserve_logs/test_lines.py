@@ -2,31 +2,13 @@
 
 import pytest
 
-from tsctl.daemon.extensions.torchserve_logs.metric_log import PrintedMetric, metric_line, parse_printed
+from tests.kit.said import said_in
+from tsctl.daemon.extensions.torchserve_logs.metric_log import metric_line, parse_printed
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        (
-            "[METRICS]Words.Count:2|#Language:de,ModelName:net|#type:COUNTER|#hostname:vm,1700000000,id-a,id-b",
-            PrintedMetric("Words", "Count", 2.0, "Language:de,ModelName:net", "vm", "id-a,id-b"),
-        ),
-        (
-            "[METRICS]Heat.C:-1.5e-05|#|#type:GAUGE|#hostname:vm,1700000000",
-            PrintedMetric("Heat", "C", -1.5e-05, "", "vm", ""),
-        ),
-        (
-            "INFO > [METRICS]Old.ms:3|#Level:Model|#hostname:vm,1700000000",
-            PrintedMetric("Old", "ms", 3.0, "Level:Model", "vm", ""),
-        ),
-        ("[METRICS]Heat.C:-|#|#hostname:vm,1700000000", None),
-        ("[METRICS]Heat", None),
-        ("my [METRICS]Heat.C:1|#|#hostname:vm,1700000000", None),
-    ],
-)
-def test_a_printed_measurement_is_parsed(line: str, expected: PrintedMetric | None) -> None:
-    assert parse_printed(line) == expected
+@said_in("printed.txt")
+def test_a_printed_measurement_is_parsed(given: str) -> str:
+    return f"{parse_printed(given)}"
 
 
 @pytest.mark.parametrize(

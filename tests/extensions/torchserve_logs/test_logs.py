@@ -1,5 +1,6 @@
 """TorchServe's files of a configuration: the line of a request, and nothing where none is wanted."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.kit.daemon import StubDaemon
+from tests.kit.said import said_in
 from tsctl.daemon.api.metric_selection import selection_of
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.clock import FakeClock
@@ -16,22 +18,9 @@ from tsctl.daemon.http.messages import Request
 from tsctl.daemon.server.observation import Observation
 
 
-@pytest.mark.parametrize(
-    ("request_", "line"),
-    [
-        (Request("GET", "/ping", [], peer="127.0.0.1:5000"), '/127.0.0.1:5000 "GET /ping HTTP/1.1" 200 3'),
-        (Request("GET", "/a", [], peer="::1:5000", http_1_0=True), '/::1:5000 "GET /a HTTP/1.0" 200 3'),
-        (Request("POST", "/models", [], peer="pid:4711"), '127.0.0.1 "POST /models HTTP/1.1" 200 3'),
-        (Request("GET", "/\x1b[1m", [], peer="h:1"), '/h:1 "GET /\\x1b[1m HTTP/1.1" 200 3'),
-        (
-            Request("POST", "/models?url=https://u:p@host/m.mar?sig=1", [], peer="h:1"),
-            '/h:1 "POST /models?url=https://host/m.mar?… HTTP/1.1" 200 3',
-        ),
-    ],
-    ids=["TCP", "HTTP/1.0", "the control socket", "unprintable", "a secret"],
-)
-def test_a_request_is_torchserves_line(request_: Request, line: str) -> None:
-    assert access_line(request_, 200, 0.0039) == line
+@said_in("lines.txt")
+def test_a_request_is_torchserves_line(given: str) -> str:
+    return access_line(Request(headers=[], **json.loads(given)), 200, 0.0039)
 
 
 def logs_of(**settings: str) -> TorchServeLogs:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays, complex_number_dtypes, floating_dtypes, integer_dtypes
 
+from tests.kit.said import reason, said_in
 from tsctl.handlers.requests.rows import to_npy
 from tsctl.handlers.sdk.errors import UnreadablePayload
 from tsctl.handlers.typed.annotations import written
@@ -58,38 +59,22 @@ def test_broken_files_are_refused_and_nothing_else_is_raised(body: bytes, inside
             assert len(str(error)) < 1000  # noqa: PT017
 
 
+@said_in("hostile.txt")
+def test_a_hostile_header_is_refused_before_memory_is_taken(told: str) -> str:
+    head, _, rest = told.partition(" + ")
+    return reason(lambda: read_npy(header(head) + rest.encode()), UnreadablePayload)
+
+
 @pytest.mark.parametrize(
-    ("body", "reason"),
+    ("body", "sentence"),
     [
         pytest.param(
-            header("{'descr': '<f4', 'fortran_order': False, 'shape': (1152921504606846976,)}"),
-            "4611686018427387904 bytes, and 0 bytes follow",
-            id="2^60 values in a hundred bytes",
-        ),
-        pytest.param(
-            header("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}") + b"1234",
-            "header says",
-            id="a negative length",
+            header("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}") + pickle.dumps([1]),
+            "holds values of type object; only numbers are read", id="objects, which are pickles",
         ),
         pytest.param(
             header("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 9223372036854775808)}"),
-            "header says",
-            id="no values, and a length beyond the machine's",
-        ),
-        pytest.param(
-            header("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}") + pickle.dumps([1]),
-            "holds values of type object; only numbers are read",
-            id="objects, which are pickles",
-        ),
-        pytest.param(
-            header("{'descr': [('a', '|O')], 'fortran_order': False, 'shape': (1,)}"),
-            "only numbers",
-            id="hidden objects",
-        ),
-        pytest.param(
-            header("{'descr': '(1000000,)<f8', 'fortran_order': False, 'shape': (1,)}"),
-            "only numbers",
-            id="a type of arrays",
+            "header says", id="no values, and a length beyond the machine's",
         ),
         pytest.param(header("(" * 5000), "broken `.npy` header", id="a header of great depth"),
         pytest.param(header(" " * 20_000), "broken `.npy` header", id="a header without end"),
@@ -97,12 +82,9 @@ def test_broken_files_are_refused_and_nothing_else_is_raised(body: bytes, inside
         pytest.param(b"\x93NUMPY", "broken `.npy` header", id="six bytes"),
         pytest.param(to_npy(np.zeros(2)) + b"1", "16 bytes, and 17 bytes follow", id="a byte too many"),
     ],
-)
-def test_a_hostile_file_is_refused_before_memory_is_taken(body: bytes, reason: str) -> None:
-    with pytest.raises(UnreadablePayload) as caught:
-        read_npy(body)
-
-    assert reason in str(caught.value)
+)  # fmt: skip
+def test_a_hostile_file_is_refused_before_memory_is_taken(body: bytes, sentence: str) -> None:
+    assert sentence in reason(lambda: read_npy(body), UnreadablePayload)
 
 
 @pytest.mark.parametrize(

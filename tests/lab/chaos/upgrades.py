@@ -1,6 +1,6 @@
 """Many upgrades in a row under load: no request fails, no answer is wrong, nothing is left behind.
 
-    python -m tests.lab upgrades [--count 50] [--grace 3] [--tls] [--templates]
+    python -m tests.lab upgrades [--count 50] [--grace 3]
 
 Every tenth new daemon is killed while it loads, and that upgrade must fail and harm nobody.
 """
@@ -14,7 +14,6 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from tests.certificate import make_certificate
 from tests.e2e.served import TSCTL, Served, eventually
 from tests.lab.harness.clients import Clients, Habit
 from tests.lab.harness.daemon import command_of, mark, marked, pack_accounts, successors
@@ -26,15 +25,11 @@ MODELS = {"answer": Rules(), "stream": Rules(pieces=True)}
 SETTINGS = "minWorkers: 2\nmaxWorkers: 2\nretry: true\nbatchSize: {size}\nmaxBatchDelay: 1\n"
 
 
-def serve(served: Served, *, tls: bool = False, templates: bool = False) -> None:
+def serve(served: Served) -> None:
     """Start a daemon with the models that the clients ask; whatever it starts carries a mark in its environment."""
     mark(served)
-    served.environment["TSCTL_TEMPLATE"] = str(templates).lower()
-    options: tuple[str, ...] = ()
-    if tls:
-        made = make_certificate(served.folder)
-        options = ("--certificate-file", str(made.certificate), "--private-key-file", str(made.key))
-    served.start(*options)
+    served.environment["TSCTL_TEMPLATE"] = "false"
+    served.start()
     for name, rules in MODELS.items():
         served.tsctl("register", pack_accounts(served, name, 1, SETTINGS.format(size=1 if rules.pieces else 4)))
 
@@ -47,8 +42,7 @@ class Unharmed(Clients):
         asks, streams = Habit(lambda chance: "answer"), Habit(lambda chance: "stream")
         idle = asks._replace(pause=lambda chance: chance.uniform(0.0, 0.8 * grace))
         habits = [asks, asks, asks, asks._replace(keep=False), asks._replace(slow=1.0), streams, idle, idle]
-        scheme, _, address = str(served.status["inferenceAddress"]).partition("://")
-        super().__init__(address, ledger, seed, MODELS, habits, tls=scheme == "https")
+        super().__init__(served.url.removeprefix("http://"), ledger, seed, MODELS, habits)
         self._served = served
         self.add(self._read)
 
@@ -95,7 +89,7 @@ def upgrade_and_kill(served: Served) -> None:
 
 
 def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
-    serve(served, tls=given.tls, templates=given.templates)
+    serve(served)
     took: list[float] = []
     try:
         with Unharmed(served, ledger, str(given.seed), given.grace):
@@ -112,7 +106,7 @@ def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    return run("tests.lab.chaos.upgrades", arguments, storm, __doc__, count=50, grace=3.0, tls=False, templates=False)
+    return run("tests.lab.chaos.upgrades", arguments, storm, __doc__, count=50, grace=3.0)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Sends the same inputs to the sources and to the modules that a wheel compiles, and compares what they come to.
+"""The same inputs on the sources and on the modules that a wheel compiles, and whether they come to the same.
 
     python -m tests.lab.fuzz.compiled [--seconds 30] [--seed N] [--folder .fuzz] [TARGET …]
 
@@ -8,98 +8,56 @@ differs, or a claim is broken in either; the input is then in FOLDER/TARGET.
 """
 
 import argparse
-import base64
-import contextlib
 import hashlib
-import math
 import os
 import random
-import selectors
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 
 from tests.compiled import TREE, compiled
-from tests.lab.fuzz.damage import MOST, mutations
-from tests.lab.fuzz.outcomes import BROKEN
-from tests.lab.fuzz.targets import COMPILED, Target, target
+from tests.lab.fuzz.outcomes import BROKEN, known_inputs, mutated
+from tests.lab.fuzz.targets import COMPILED
 from tests.places import ROOT
 
-CRASHES = Path(__file__).parent / "crashes"
-_AHEAD = 16  # inputs that are sent before their outcomes are read
-_PATIENCE = 60.0  # seconds for those
-_GONE = f"- {BROKEN}"  # begins what is said for an interpreter that says nothing
+_PATIENCE = 300.0  # seconds beyond those of mutations: for what is known, and for one that hangs
 _FOUND = 5  # after so many differences a target is left
 
+Side = tuple[Sequence[str | Path], Path]  # the command of an interpreter that prints outcomes, and its folder
 
-class Side:
-    """One interpreter that answers with outcomes."""
 
-    def __init__(self, command: Sequence[str | Path], folder: Path) -> None:
-        env = os.environ | {"PYTHONHASHSEED": "0"}
-        self._process = subprocess.Popen(
-            command, cwd=folder, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+def outcomes(side: Side, seconds: float) -> list[str]:
+    """Return the outcomes that an interpreter prints; where it ends or hangs, that is the next one."""
+    command, folder = side
+    env, why = os.environ | {"PYTHONHASHSEED": "0"}, ""
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=seconds + _PATIENCE
         )
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._input, self._output = self._process.stdin, self._process.stdout
-        self._read = b""
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(self._output, selectors.EVENT_READ)
-
-    def send(self, name: str, inputs: Sequence[bytes]) -> None:
-        for data in inputs:
-            self._input.write(f"{name} {base64.b64encode(data).decode() or '='}\n".encode())
-        self._input.flush()
-
-    def outcomes(self, count: int) -> list[str]:
-        """Read so many outcomes; of inputs that ended or stopped the interpreter, it is that."""
-        ends = time.monotonic() + _PATIENCE
-        while self._read.count(b"\n") < count:
-            if not self._selector.select(max(0.0, ends - time.monotonic())):
-                return [*self._lines(), *[f"{_GONE}no outcome in {_PATIENCE:g} s"] * count][:count]
-            more = os.read(self._output.fileno(), 65536)
-            if not more:
-                return [*self._lines(), *[f"{_GONE}the interpreter ended"] * count][:count]
-            self._read += more
-        return self._lines()
-
-    def _lines(self) -> list[str]:
-        *lines, self._read = self._read.split(b"\n")
-        return [line.decode() for line in lines]
-
-    def stop(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        self._selector.close()
-        self._output.close()
-        with contextlib.suppress(BrokenPipeError):
-            self._input.close()
+        printed, why = done.stdout, f"the interpreter ended with exit code {done.returncode}" * bool(done.returncode)
+    except subprocess.TimeoutExpired as hung:
+        printed, why = hung.stdout or b"", f"no outcome within {hung.timeout:g} s"
+    return [*printed.decode().splitlines(), *[f"- {BROKEN}{why}"] * bool(why)]
 
 
-def known_inputs(name: str, chosen: Target, folder: Path) -> list[bytes]:
-    """Return the examples, what once broke a claim, and what campaigns have found."""
-    files = [path for place in (CRASHES / name, folder / name / "corpus") for path in sorted(place.glob("*"))]
-    return [*chosen.examples, *(path.read_bytes()[:MOST] for path in files)]
-
-
-def differences(
-    name: str, sides: Sequence[Side], inputs: Iterator[bytes], seconds: float
-) -> Iterator[tuple[bytes, list[str]]]:
-    """Send inputs until there are no more or the time is over; yield those whose outcomes differ or are broken."""
-    ends = time.monotonic() + seconds
-    sent = 0
-    while time.monotonic() < ends and (batch := [data for data, _ in zip(inputs, range(_AHEAD), strict=False)]):
-        for side in sides:
-            side.send(name, batch)
-        answers = [side.outcomes(len(batch)) for side in sides]
-        for data, *outcomes in zip(batch, *answers, strict=True):
-            if len(set(outcomes)) > 1 or any(f" {BROKEN}" in each[:24] for each in outcomes):
-                yield data, outcomes
-        sent += len(batch)
-    print(f"{name}: {sent:,} {'known inputs' if math.isinf(seconds) else 'mutations'}", flush=True)
+def compare(name: str, sides: Sequence[Side], seconds: float, seed: int, folder: Path) -> int:
+    """Compare two interpreters on one target; print and keep what differs, and return how many inputs that were."""
+    with ThreadPoolExecutor(len(sides)) as pool:
+        seen = list(zip(*pool.map(lambda side: outcomes(side, seconds), sides), strict=False))
+    known = known_inputs(name, folder)
+    print(f"{name}: {len(seen):,} inputs, {len(known):,} of them known", flush=True)
+    found = 0
+    for data, told in zip(chain(known, mutated(name, known, seed)), seen, strict=False):
+        if found < _FOUND and (len(set(told)) > 1 or any(f" {BROKEN}" in each[:24] for each in told)):
+            path = folder / name / f"differs-{hashlib.sha256(data).hexdigest()[:16]}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+            print(f"{name}: {path}\n  the input: {data!r}\n  " + "\n  ".join(told), flush=True)
+            found += 1
+    return found
 
 
 def main() -> int:
@@ -111,40 +69,14 @@ def main() -> int:
     given = parser.parse_args()
     if unknown := set(given.targets) - set(COMPILED):
         parser.error(f"no such target, or nothing of it is compiled: {', '.join(sorted(unknown))}")
-    program = ("-m", "tests.lab.fuzz.outcomes")
-    python = compiled()
+    python, folder, found = compiled(), given.folder.absolute(), 0
     print(f"--seed {given.seed}", flush=True)
-    found = 0
     for name in given.targets or COMPILED:
-        sides = [Side((sys.executable, *program), ROOT), Side((python, *program), TREE)]
-        try:
-            found += compare(name, sides, given.seconds, given.seed, given.folder)
-        finally:
-            for side in sides:
-                side.stop()
+        program = ["-m", "tests.lab.fuzz.outcomes", name, str(folder), str(given.seed), str(given.seconds)]
+        sides: list[Side] = [([sys.executable, *program], ROOT), ([python, *program], TREE)]
+        found += compare(name, sides, given.seconds, given.seed, folder)
     print(f"{found} differ" if found else "0 differ, and every claim holds")
     return 1 if found else 0
-
-
-def compare(name: str, sides: Sequence[Side], seconds: float, seed: int, folder: Path) -> int:
-    """Compare two interpreters on one target; print and keep what differs, and return how many inputs that were."""
-    chosen = target(name)
-    known = known_inputs(name, chosen, folder)
-    words, chance = list(chosen.words), random.Random(f"{seed} {name}")
-
-    found = 0
-    drawn = mutations(known, words, chance)
-    for data, outcomes in chain(
-        differences(name, sides, iter(known), math.inf), differences(name, sides, drawn, seconds)
-    ):
-        path = folder / name / f"differs-{hashlib.sha256(data).hexdigest()[:16]}"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-        print(f"{name}: {path}\n  the input: {data!r}\n  " + "\n  ".join(outcomes), flush=True)
-        found += 1
-        if found == _FOUND or any(each.startswith(_GONE) for each in outcomes):
-            break  # an interpreter that has ended or hangs answers nothing more
-    return found
 
 
 if __name__ == "__main__":

@@ -54,17 +54,14 @@ class Clients(Crowd):
         address: HOST:PORT.
         rules: model → its promises.
         habits: of each client.
-        tls: speak https; certificates are not checked.
     """
 
     def __init__(
-        self, address: str, ledger: Ledger, seed: str, rules: Mapping[str, Rules], habits: Sequence[Habit],
-        *, tls: bool = False,
-    ) -> None:  # fmt: skip
+        self, address: str, ledger: Ledger, seed: str, rules: Mapping[str, Rules], habits: Sequence[Habit]
+    ) -> None:
         super().__init__(ledger, seed)
         self._address = address
         self._rules = rules
-        self._tls = tls
         for habit in habits:
             self.add(self._live, habit)
 
@@ -89,7 +86,7 @@ class Clients(Crowd):
         """Ask once; give the connection, if the next request may go there."""
         asked, began = self.ledger.make(model, self._rules[model], words, deadline, **further), time.monotonic()
         try:
-            peer = peer or Peer(self._address, tls=self._tls)
+            peer = peer or Peer(self._address)
             peer.ask(model, asked, keep=keep)
             told = peer.answer()
             kind, pid = judge(asked, told, self.ledger.killed)
@@ -114,7 +111,7 @@ class Clients(Crowd):
         kind = chance.choice([Kind.HALF_SENT, Kind.LEFT, Kind.HALF_READ])
         asked = self.ledger.make(model, self._rules[model], words)
         try:
-            peer = Peer(self._address, tls=self._tls)
+            peer = Peer(self._address)
             peer.ask(model, asked, share=0.5 if kind is Kind.HALF_SENT else 1.0)
             if kind is Kind.HALF_READ:
                 peer.read_some()

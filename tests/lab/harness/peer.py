@@ -2,7 +2,6 @@
 
 import contextlib
 import socket
-import ssl
 import struct
 
 from tests.lab.harness.verdict import Asked, Broken, Told
@@ -20,21 +19,16 @@ class Peer:
 
     Args:
         address: HOST:PORT.
-        tls: speak https; certificates are not checked.
 
     Raises:
         Unanswered: it cannot connect.
     """
 
-    def __init__(self, address: str, *, tls: bool = False) -> None:
+    def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
         try:
             self._socket = socket.create_connection((host, int(port)), timeout=PATIENCE)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if tls:
-                trusting = ssl.create_default_context()
-                trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
-                self._socket = trusting.wrap_socket(self._socket)
         except OSError as error:
             raise Unanswered(f"it cannot connect: {error}") from None
         self._read = bytearray()
@@ -136,7 +130,7 @@ class Peer:
         self._socket.setblocking(False)
         try:
             came = self._socket.recv(80)
-        except (BlockingIOError, ssl.SSLWantReadError):
+        except BlockingIOError:
             return
         except OSError as error:
             raise Unanswered(f"the connection ended before {named}: {error}") from None

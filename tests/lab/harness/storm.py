@@ -16,22 +16,18 @@ LOG_END = 4000  # characters of the daemon's log
 Storm = Callable[[Served, argparse.Namespace, Ledger], None]
 
 
-def run(program: str, arguments: Sequence[str], storm: Storm, about: str | None, **options: float | bool) -> int:
+def run(program: str, arguments: Sequence[str], storm: Storm, about: str | None, **options: float) -> int:
     """Run a storm in a folder of its own, tell of its ledger, and return 1 if anything was unanswered or broken.
 
     Args:
         storm: starts a daemon, harms it, stops it, and enters what became of it into the ledger.
         about: the text of a module, whose first line is the program's description.
-        options: name → usual value; a `bool` is a flag. `seed` is one of all programs.
+        options: name → usual value. `seed` is one of all programs.
     """
     parser = argparse.ArgumentParser(prog=f"python -m {program}", description=(about or "").partition("\n")[0])
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
     for name, usual in options.items():
-        flag = f"--{name.replace('_', '-')}"
-        if isinstance(usual, bool):
-            parser.add_argument(flag, action="store_true")
-        else:
-            parser.add_argument(flag, type=type(usual), default=usual, help=f"({usual:g})")
+        parser.add_argument(f"--{name.replace('_', '-')}", type=type(usual), default=usual, help=f"({usual:g})")
     given = parser.parse_args(arguments)
     if "upgrade_every" in options:
         given.upgrade_every = min(given.upgrade_every, given.seconds / 5)

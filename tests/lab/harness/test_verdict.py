@@ -1,14 +1,19 @@
 """Permitted outcomes of a request are accepted, and all others are found."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from tests.kit.said import said_in
 from tests.lab.harness.ledger import Ledger
 from tests.lab.harness.verdict import Asked, Broken, Kind, Rules, Told, judge, judge_runs
 
 RETRY, ONCE = Rules(), Rules(retry=False)
-NARROW, PIECES, TIMED = Rules(narrow=True), Rules(pieces=True), Rules(timeout=100)
+RULES = {
+    "RETRY": RETRY, "ONCE": ONCE, "NARROW": Rules(narrow=True), "PIECES": Rules(pieces=True),
+    "TIMED": Rules(timeout=100),
+}  # fmt: skip
 KILLED = {66, 67}
 
 
@@ -71,73 +76,21 @@ def told(status: int = 200, body: bytes = b"7 3 42 sdrow", *, whole: bool = True
     return Told(status, {"x-request-id": "chaos-7"} | {k.replace("_", "-"): v for k, v in headers.items()}, body, whole)
 
 
-@pytest.mark.parametrize(
-    ("rules", "answer", "kind"),
-    [
-        pytest.param(RETRY, told(), Kind.RIGHT, id="right"),
-        pytest.param(RETRY, told(body=b"7 4 42 sdrow"), Kind.RIGHT, id="by an archive not yet acknowledged"),
-        pytest.param(RETRY, told(body=b"7 2 42 sdrow", connection="close"), Kind.RIGHT, id="the old daemon's last"),
-        pytest.param(ONCE, told(507, b"The worker died while it ran"), Kind.DIED, id="died, and not to be run again"),
-        pytest.param(RETRY, told(507, b"The worker died again while"), Kind.DIED_AGAIN, id="died twice"),
-        pytest.param(NARROW, told(503, b"is full: 2", retry_after="1"), Kind.QUEUE_FULL, id="the queue is full"),
-        pytest.param(PIECES, told(body=b"7 3 66 sd", whole=False), Kind.CUT_OFF, id="cut off with its worker"),
-        pytest.param(TIMED, told(504, b"too late"), Kind.EXPIRED, id="its model allows it no more time"),
-    ],
-)
-def test_what_is_promised_may_happen(rules: Rules, answer: Told, kind: Kind) -> None:
-    assert judge(asked(rules), answer, KILLED)[0] is kind
+@said_in("answers.txt")
+def test_what_is_promised_may_happen_and_nothing_else(given: str) -> str:
+    answer = json.loads(given)
+    rules, body = RULES[answer.pop("rules")], answer.pop("body", "7 3 42 sdrow").encode()
+    try:
+        return judge(asked(rules), told(body=body, **answer), KILLED)[0].name
+    except Broken as error:
+        return f"broken: {error}"
 
 
-@pytest.mark.parametrize(
-    ("rules", "answer", "sentence"),
-    [
-        pytest.param(RETRY, Told(200, {"x-request-id": "chaos-6"}), "owed to chaos-6", id="another's answer"),
-        pytest.param(RETRY, told(body=b"7 3 42 sdxow"), "answered wrong", id="another's words"),
-        pytest.param(RETRY, told(body=b"oops"), "no account", id="no account"),
-        pytest.param(RETRY, told(body=b"7 2 42 sdrow"), "archive 2", id="by the archive before"),
-        pytest.param(RETRY, told(body=b"7 3 66 sd", whole=False), "in the middle", id="cut off, and not in pieces"),
-        pytest.param(PIECES, told(body=b"7 3 42 sd", whole=False), "42 was not killed", id="cut off by nobody"),
-        pytest.param(RETRY, told(507, b"The worker died while"), "507", id="not run again"),
-        pytest.param(ONCE, told(507, b"The worker died again while"), "507", id="run again"),
-        pytest.param(RETRY, told(503, b"is full", retry_after="1"), "503", id="a queue that cannot be full"),
-        pytest.param(NARROW, told(503, b"is full"), "503", id="no Retry-After"),
-        pytest.param(RETRY, told(504, b"too late"), "504", id="too late, and it had any time"),
-        pytest.param(RETRY, told(500, b"The worker", whole=False), "ended in the middle", id="half an error"),
-    ],
-)
-def test_what_is_not_promised_is_found(rules: Rules, answer: Told, sentence: str) -> None:
-    with pytest.raises(Broken, match=sentence):
-        judge(asked(rules), answer, KILLED)
-
-
-@pytest.mark.parametrize(
-    ("kind", "rules", "pid", "runs"),
-    [
-        pytest.param(Kind.RIGHT, RETRY, 42, [42], id="once"),
-        pytest.param(Kind.RIGHT, RETRY, 42, [66, 42], id="again, since the first was killed"),
-        pytest.param(Kind.DIED_AGAIN, RETRY, 0, [66, 67], id="by two that were killed"),
-        pytest.param(Kind.DIED_AGAIN, RETRY, 0, [66], id="one was killed before it could say so"),
-        pytest.param(Kind.QUEUE_FULL, NARROW, 0, [], id="not at all"),
-        pytest.param(Kind.LEFT, RETRY, 0, [], id="nobody waits for it"),
-    ],
-)
-def test_runs_that_are_promised(kind: Kind, rules: Rules, pid: int, runs: list[int]) -> None:
-    judge_runs(kind, rules, pid, runs, KILLED)
-
-
-@pytest.mark.parametrize(
-    ("kind", "rules", "pid", "runs"),
-    [
-        pytest.param(Kind.RIGHT, RETRY, 42, [], id="by nobody"),
-        pytest.param(Kind.RIGHT, RETRY, 42, [42, 43], id="by another afterwards"),
-        pytest.param(Kind.RIGHT, RETRY, 42, [41, 42], id="again, and the first lives"),
-        pytest.param(Kind.RIGHT, RETRY, 42, [66, 67, 42], id="three times"),
-        pytest.param(Kind.RIGHT, ONCE, 42, [66, 42], id="twice without retry"),
-        pytest.param(Kind.DIED, ONCE, 0, [42], id="its worker lives"),
-        pytest.param(Kind.QUEUE_FULL, NARROW, 0, [42], id="refused, and run"),
-        pytest.param(Kind.HALF_SENT, RETRY, 0, [42], id="incomplete, and run"),
-    ],
-)
-def test_runs_that_are_not_promised(kind: Kind, rules: Rules, pid: int, runs: list[int]) -> None:
-    with pytest.raises(Broken):
-        judge_runs(kind, rules, pid, runs, KILLED)
+@said_in("runs.txt")
+def test_runs_that_are_promised_and_others(given: str) -> str:
+    told = json.loads(given)
+    try:
+        judge_runs(Kind[told["kind"]], RULES[told["rules"]], told["pid"], told["runs"], KILLED)
+    except Broken as error:
+        return f"broken: {error}"
+    return "promised"

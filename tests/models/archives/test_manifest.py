@@ -1,5 +1,6 @@
 """A manifest is believed only as far as what it names is there."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 import tsctl
 from tests.kit.archives import model_files, write_files
+from tests.kit.said import said_in
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.marfile import MANIFEST
 from tsctl.daemon.models.archives.manifest import bare_manifest, read_manifest
@@ -52,82 +54,35 @@ def test_a_file_is_not_looked_for_outside(tmp_path: Path) -> None:
         read(tmp_path, model_files(serializedFile="../secret.pt"))
 
 
-BY_NAME = {"model_name": "m", "handler": "base_handler"}
+@said_in("manifests.txt")
+def test_a_manifest_is_read_or_refused_with_a_sentence(given: str, tmp_path: Path) -> str:
+    told = json.loads(given)
+    files = model_files(**told["manifest"]) if "manifest" in told else {}
+    files |= {name: text.encode() for name, text in told.get("files", {}).items()}
+    try:
+        manifest = read(tmp_path, files, runtime="python3", **told.get("given", {}))
+    except InvalidModel as error:
+        return str(error)
+    assert manifest.runtime == "python3"
+    assert MANIFEST not in files or manifest.raw["model"]["modelName"] == manifest.model_name
+    return f"{manifest.model_name} {manifest.model_version} {manifest.handler}"
 
 
-@pytest.mark.parametrize(
-    ("files", "given", "read_as"),
-    [
-        pytest.param(model_files("resnet", "2.0"), {}, ("resnet", "2.0", "handler.py"), id="a manifest is read"),
-        pytest.param(
-            model_files(), {"model_name": "mine", "handler": "base_handler"}, ("mine", "1.0", "base_handler"),
-            id="the registration wins"),
-        pytest.param(
-            {"handler.py": b""}, {"model_name": "mine", "handler": "handler.py:handle"},
-            ("mine", "1.0", "handler.py:handle"), id="a name and a handler are a manifest"),
-        *(pytest.param(model_files("m", version), {}, ("m", version, "handler.py"), id=f"version {version}")
-          for version in ("1.0", "2024-01-01", "1.0+cu121", "v1_b")),
-        *(pytest.param(model_files(handler=handler), {}, ("m", "1.0", handler), id=f"handler {handler}")
-          for handler in (*BUILT_IN, "image_classifier:handle", "handler.py", "handler:f", "src/handler.py", "pytest")),
-        *(pytest.param({"app/net.py": b"raise SystemExit"}, BY_NAME | {"handler": handler}, ("m", "1.0", handler),
-                       id=f"handler {handler}")
-          for handler in ("app.net:Net", "app.net:predict")),
-        *(pytest.param(model_files() | {file: b""}, {}, ("m", "1.0", "handler.py"), id=f"with {file}")
-          for file in ("daemon.py", "daemon/__init__.py", "handlers.py", "handlers/__init__.py", "tsctl.json")),
-        pytest.param(
-            model_files(handler="tsctl.py", modelFile="daemon.py") | {"tsctl.py": b"", "daemon.py": b""}, {},
-            ("m", "1.0", "tsctl.py"), id="the handler itself may have any name"),
-    ],
-)  # fmt: skip
-def test_a_manifest(
-    files: dict[str, bytes], given: dict[str, str], read_as: tuple[str, str, str], tmp_path: Path
-) -> None:
-    manifest = read(tmp_path, files, runtime="python3", **given)
-
-    assert (manifest.model_name, manifest.model_version, manifest.handler, manifest.runtime) == (*read_as, "python3")
-    if MANIFEST in files:
-        assert manifest.raw["model"]["modelName"] == read_as[0]
+@pytest.mark.parametrize("handler", BUILT_IN)
+def test_a_built_in_handler_is_served(handler: str, tmp_path: Path) -> None:
+    assert read(tmp_path, model_files(handler=handler)).handler == handler
 
 
 NO_JSON = {
     "nothing": b"", "half of one": b"{", "bytes that are no text": b"\xff\xfe", "endless nesting": b"[" * 100_000,
     "half an emoji": b'{"model": {"modelName": "\\ud83c"}}',
 }  # fmt: skip
-UNNAMED = "Model name is not defined"
-KNOWN = "built in are base_handler, vision_handler, image_classifier"
 
 
-@pytest.mark.parametrize(
-    ("files", "given", "sentence"),
-    [
-        *(pytest.param({"handler.py": b""}, given, UNNAMED, id=f"no manifest, {[*given]} given")
-          for given in ({}, {"model_name": "m"}, {"handler": "handler.py"})),
-        *(pytest.param({MANIFEST: text}, {}, "The manifest is not JSON", id=name) for name, text in NO_JSON.items()),
-        *(pytest.param({MANIFEST: text}, BY_NAME, "Missing Model entry in manifest file", id=text.decode())
-          for text in (b"[]", b"7", b'{"model": null}', b'{"model": []}')),
-        *(pytest.param(model_files(name), {}, "is no model name", id=f"name {name!r}")
-          for name in ("../m", "a/b", "-m", "m\n", "ü", "a b")),
-        pytest.param(model_files(""), {}, UNNAMED, id="an empty name"),
-        *(pytest.param(model_files("m", version), {}, "is no model version", id=f"version {version!r}")
-          for version in ("../1", "1/0", "-1", "1\n", "1 0")),
-        *(pytest.param(model_files(handler=handler), {}, KNOWN, id=f"handler {handler}")
-          for handler in ("no_such_handler", "missing.py", "a-b.py", "handler.pyc", ".py")),
-        pytest.param(model_files(handler=""), {}, "The manifest names no handler", id="no handler"),
-        *(pytest.param(model_files() | {file: b""}, {}, "holds a module `tsctl`, a name that tsctl itself uses",
-                       id=file)
-          for file in ("tsctl.py", "tsctl/__init__.py")),
-        *(pytest.param({"app/net.py": b""}, BY_NAME | {"handler": handler}, "Unknown handler", id=f"handler {handler}")
-          for handler in ("app.gone:f", ".net:f", "app.:f", "a-b.net:f")),
-        *(pytest.param({"x.py": b""}, BY_NAME | {"handler": handler}, f"`{handler}` is not built in here: .+",
-                       id=handler)
-          for handler in ("trt_llm_handler", "dali_image_classifier")),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_served_is_a_sentence(
-    files: dict[str, bytes], given: dict[str, str], sentence: str, tmp_path: Path
-) -> None:
-    with pytest.raises(InvalidModel, match=sentence):
-        read(tmp_path, files, **given)
+@pytest.mark.parametrize("text", NO_JSON.values(), ids=NO_JSON)
+def test_a_manifest_that_is_no_json_is_refused(text: bytes, tmp_path: Path) -> None:
+    with pytest.raises(InvalidModel, match="The manifest is not JSON"):
+        read(tmp_path, {MANIFEST: text})
 
 
 BARE = {

@@ -1,16 +1,17 @@
 """What a list of models makes of those of the last run; the starts are in `registrations/starting.txt`."""
 
 import asyncio
+import json
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.kit.daemon import StubDaemon, until
+from tests.kit.said import said_in
 from tsctl.daemon.core.errors import NoReadyWorker
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
-from tsctl.daemon.models.persistence.startup import Listing, Startup, StartupPlan, parse_listings, plan
+from tsctl.daemon.models.persistence.startup import Listing, Startup, parse_listings, plan
 from tsctl.daemon.models.registrar import Registration
 
 
@@ -38,65 +39,19 @@ def make_entry(url: str, version: str = "1.0", *, listed: bool = False, name: st
 BY_HAND, BY_LIST = make_entry("hand.mar", "1"), make_entry("list.mar", "2", listed=True)
 
 
-def decision(
-    restore: Sequence[SnapshotEntry],
-    load: Sequence[Listing] = (),
-    renew: Sequence[SnapshotEntry] = (),
-    forget: Sequence[SnapshotEntry] = (),
-) -> StartupPlan:
-    return StartupPlan([*restore], [*load], [*renew], [*forget])
-
-
-@pytest.mark.parametrize(
-    ("listings", "stale", "expected"),
-    [
-        pytest.param(None, [], decision([BY_HAND, BY_LIST]), id="without a list everything comes back"),
-        pytest.param([Listing("list.mar")], [], decision([BY_HAND, BY_LIST]), id="what the list names comes back"),
-        pytest.param(
-            [Listing("store/list.mar")], [], decision([BY_HAND, BY_LIST]), id="places are compared, not spellings"
-        ),
-        pytest.param([], [], decision([BY_HAND], forget=[BY_LIST]), id="what it no longer names is forgotten"),
-        pytest.param(
-            [Listing("list.mar")],
-            [BY_LIST],
-            decision([BY_HAND], [Listing("list.mar")], renew=[BY_LIST]),
-            id="an archive written since is loaded anew",
-        ),
-        pytest.param(
-            [Listing("list.mar", "n")],
-            [],
-            decision([BY_HAND], [Listing("list.mar", "n")], forget=[BY_LIST]),
-            id="under another name it is another model",
-        ),
-        pytest.param(
-            [Listing("hand.mar")],
-            [],
-            decision([BY_HAND], forget=[BY_LIST]),
-            id="what was registered by hand is not loaded twice",
-        ),
-        pytest.param(
-            [Listing("hand.mar", "m")],
-            [],
-            decision([BY_HAND], forget=[BY_LIST]),
-            id="under the name that it has already it is the same model",
-        ),
-        pytest.param(
-            [Listing("new.mar")],
-            [BY_HAND],
-            decision([BY_HAND], [Listing("new.mar")], forget=[BY_LIST]),
-            id="what was registered by hand comes back though its archive changed",
-        ),
-    ],
-)
-def test_plan(listings: list[Listing] | None, stale: list[SnapshotEntry], expected: StartupPlan) -> None:
+@said_in("plans.txt")
+def test_plan(given: str) -> str:
+    told = json.loads(given)
     decided = plan(
         [BY_HAND, BY_LIST],
-        listings,
+        None if told["list"] is None else parse_listings(told["list"], []),
         place=lambda url: url.removeprefix("store/"),
-        fresh=lambda entry: entry not in stale,
+        fresh=lambda entry: entry.request.url not in told.get("written", []),
     )
-
-    assert decided == expected
+    assert {*map(id, [*decided.restore, *decided.renew, *decided.forget])} <= {id(BY_HAND), id(BY_LIST)}
+    loaded = [f"{each.name}={each.url}" if each.name else each.url for each in decided.load]
+    others = [[each.request.url for each in some] for some in (decided.restore, decided.renew, decided.forget)]
+    return "restore {}, renew {}, forget {}; load {}".format(*map(json.dumps, [*others, loaded]))
 
 
 async def test_what_is_listed_or_was_registered_is_expected_until_it_is_registered_or_fails(

@@ -1,9 +1,11 @@
 """A file of models is read into the state that it asks for; its errors name the line, the key and the remedy."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from tests.kit.said import said_in
 from tsctl.apply.export import export
 from tsctl.apply.file import parse, read_file
 from tsctl.apply.state import ModelSpec, VersionSpec
@@ -91,111 +93,25 @@ def test_parts_in_common_are_written_once(folder: Path) -> None:
 TWO = "models: {{a: {{versions: {{2.0: {{source: m.mar}}, 3.0: {{source: m.tar.gz}}}}, {}}}}}"
 
 
-@pytest.mark.parametrize(
-    ("text", "route", "default"),
-    [
-        ("route: {2.0: 10, 3.0: 90}", {"weights": {"2.0": 10.0, "3.0": 90.0}}, "3.0"),
-        ("route: {2.0: 1, 3.0: 0}", {"weights": {"2.0": 1.0}}, "2.0"),
-        (
-            "route: {weights: {2.0: 1}, sticky: header, shadow: 3.0, sample: 5%}",
-            {
-                "weights": {"2.0": 1.0},
-                "sticky": "header:x-session-id",
-                "shadow": "3.0",
-                "sample": 0.05,
-                "allow_effects": False,
-            },
-            "2.0",
-        ),
-    ],
-)
-def test_a_route_shares_requests_and_its_largest_weight_is_the_default(
-    text: str, route: dict[str, object], default: str, folder: Path
-) -> None:
-    model = read(TWO.format(text), folder)["a"]
-
-    assert (model.route, model.default) == (route, default)
+@said_in("routes.txt")
+def test_a_route_shares_requests_and_its_largest_weight_is_the_default(given: str, folder: Path) -> str:
+    model = read(TWO.format(given), folder)["a"]
+    return f"{json.dumps(model.route)}, default {model.default}"
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("route: {2.0: 1, 4.0: 1}", "`models.a.route.4.0`: the key is unknown"),
-        ("route: {2.0: 0}", "no version has a weight"),
-        ("route: {2.0: x}", "this is `x`; expected a number from 0 to 1e+06"),
-        ("route: {weights: {2.0: 1}, shadow: 2.0}", "`2.0` is no version of the model without a weight"),
-        ("route: {weights: {2.0: 1}, sample: 5%}", "there is no shadow"),
-        ("route: {weights: {2.0: 1}, shadow: 3.0, sample: 500%}", "expected a share such as 5% or 0.05"),
-        ("route: {weights: {2.0: 1}, sticky: cookie}", "expected ip, header, or header:NAME"),
-        ("route: {2.0: 1, 3.0: 2}, default: 2.0", "the default of a route is the largest weight's, 3.0"),
-    ],
-)
-def test_a_route_that_cannot_be_is_refused(text: str, message: str, folder: Path) -> None:
-    with pytest.raises(CliError, match=r"^f\.yaml:1: ") as caught:
-        read(TWO.format(text), folder)
-
-    assert message in caught.value.message
-
-
-@pytest.mark.parametrize(
-    ("text", "message", "hint"),
-    [
-        ("", "f.yaml:1: `models` is missing", "`models: {}`"),
-        ("models:\n", "f.yaml:1: `models`: this is empty", "`models: {}`"),
-        ("- 1", "f.yaml:1: this is a list; expected a mapping", ""),
-        ("\n[1", "f.yaml:2: this is no YAML", ""),
-        ("a: \0", "f.yaml: this is no YAML", ""),
-        ("models: " + "[" * 10_000, "f.yaml: this is nested too deeply", ""),
-        ("models: {? [a] : b}", "f.yaml:1: `models`: a key here is a text", "quote"),
-        ("models: {a: {source: m.mar, workers: !!int many}}", "this is `many`, which is no int", "remove `!!int`"),
-        ("models: {a: {source: m.mar, workers: !!timestamp x}}", "which is no timestamp", "remove"),
-        (f"models: {{a: {{source: {'m' * 300}}}}}", "`models.a.source`: there is no `mmm", "holds"),
-        ("modles: {}", "f.yaml:1: `modles`: the key is unknown", "`models`"),
-        ("models:\n  a:\n    souce: x", "f.yaml:3: `models.a.souce`: the key is unknown", "`source`"),
-        ("models:\n  a:\n    workers: 1", "`models.a`: `source` is missing", "name an archive"),
-        (
-            "models:\n  a: {source: m.mar}\n  a: {source: m.mar}",
-            "f.yaml:3: `models.a`: the key is there twice",
-            "remove",
-        ),
-        ("models: {a b: {source: m.mar}}", "`a b` is no name of a model", "letters"),
-        ("models: {a: {source: n.mar}}", "`models.a.source`: there is no `n.mar`", "holds `m.mar`, `m.tar.gz`"),
-        ("models: {a: {source: ./n.py}}", "`models.a.source`: no file `./n.py`", ""),
-        ("models: {a: {source: 'https://x/a.mar'}}", "`models.a`: `version` is missing", 'version: "1.0"'),
-        ("models: {a: {source: m.mar, version: 1.0}}", "the source contains version 2.0", "write 2.0"),
-        ("models: {a: {source: m.mar, sha256: 12}}", "this is `12`; expected 64 hexadecimal", "sha256sum"),
-        ("models: {a: {source: m.mar, workers: -1}}", "this is `-1`; expected a whole number from 0 to 1024", ""),
-        ("models: {a: {source: m.mar, workers: {max: 1}}}", "`min` is missing", "workers: N"),
-        ("models: {a: {source: m.mar, workers: {min: 2, max: 1}}}", "1 is less than `min`, 2", "exchange"),
-        (
-            "models: {a: {source: m.mar, settings: {batchsize: 1}}}",
-            "batchsize`: the key is unknown",
-            "batchSize",
-        ),
-        (
-            "models: {a: {source: m.mar, settings: {batchSize: 0}}}",
-            "this is `0`; expected a whole number of at least",
-            "",
-        ),
-        ("models: {a: {source: m.mar, settings: {minWorkers: 0}}}", "a key of its own", "workers: N"),
-        ("models: {a: {source: m.mar, settings: {inputs: []}}}", "only the archive can set this", "remove"),
-        ("models: {a: {source: m.mar, default: 2.0}}", "there is one version", "remove `default`"),
-        ("models: {a: {versions: {}}}", "`models.a.versions`: this is empty", "name a version"),
-        ("models: {a: {versions: {2.0: {source: m.mar}}, workers: 1}}", "belongs to one of the `versions`", "move"),
-        (
-            "models: {a: {versions: {2.0: {source: m.mar}, 3.0: {source: m.tar.gz}}}}",
-            "`default` is missing",
-            "`2.0`, `3.0`",
-        ),
-        ("models: {a: {versions: {2.0: {source: m.mar}}, default: 4}}", "`4` is none of the versions", "`2.0`"),
-    ],
-)
-def test_an_error_names_line_key_and_remedy(text: str, message: str, hint: str, folder: Path) -> None:
+@said_in("bad_routes.txt")
+def test_a_route_that_cannot_be_is_refused(given: str, folder: Path) -> str:
     with pytest.raises(CliError) as caught:
-        read(text, folder)
+        read(TWO.format(given), folder)
+    return caught.value.message
 
-    assert caught.value.message.startswith("f.yaml:") and message in caught.value.message
-    assert hint in caught.value.hint
+
+@said_in("errors.txt")
+def test_an_error_names_line_key_and_remedy(given: str, folder: Path) -> str:
+    with pytest.raises(CliError) as caught:
+        read(json.loads(given).replace("BRACKETS", "[" * 10_000).replace("LONGNAME", "m" * 300), folder)
+    said = f"{caught.value.message}\nhint: {caught.value.hint}"
+    return said.replace(str(folder), "FOLDER").replace("m" * 300, "LONGNAME")
 
 
 def test_a_store_that_is_gone_is_told(folder: Path, tmp_path: Path) -> None:

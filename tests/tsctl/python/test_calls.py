@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import tsctl
+from tests.kit.said import said_in
 from tsctl.python.answers import ReceivedAnswer
 from tsctl.python.calls import REPEAT_FOR, SPREAD, model_path, predict, time_of
 from tsctl.python.transport.address import read_address
@@ -13,21 +14,10 @@ from tsctl.python.transport.address import read_address
 BUSY = ReceivedAnswer(503, {"retry-after": "2"}, b"")
 
 
-@pytest.mark.parametrize(
-    ("text", "shown", "host"),
-    [
-        ("/run/a.sock", "/run/a.sock", "localhost"),
-        ("unix:///run/a.sock", "/run/a.sock", "localhost"),
-        ("http://127.0.0.1:8080", "http://127.0.0.1:8080", "127.0.0.1:8080"),
-        ("HTTP://Example.org", "http://example.org:80", "example.org"),
-        ("https://example.org/tsctl/", "https://example.org:443/tsctl", "example.org"),
-        ("https://[::1]:8443", "https://[::1]:8443", "[::1]:8443"),
-    ],
-)
-def test_an_address(text: str, shown: str, host: str) -> None:
-    address = read_address(text)
-
-    assert (str(address), address.host_header) == (shown, host)
+@said_in("addresses.txt")
+def test_an_address(given: str) -> str:
+    address = read_address(given)
+    return f"{address}, Host: {address.host_header}"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.kit.said import said_in
 from tsctl.cli import all_verbs
 from tsctl.terminal.suggestions import SYNONYMS, similar_model, suggest_verb
 
@@ -26,16 +27,7 @@ def test_a_word_means_a_verb(word: str, verb: str) -> None:
     assert "stop" not in {suggest_verb(each, all_verbs()) for each in stops}
 
 
-@pytest.mark.parametrize(
-    ("typed", "hint"),
-    [
-        ("resnt", "did you mean `resnet`?"),
-        ("resnet-1/2.0", "did you mean `resnet`?"),
-        ("WHISPER", "did you mean `Whisper`?"),
-        ("resnet/2.0", "registered versions of `resnet`: 1.0"),
-        ("bert", "`tsctl ls` shows the registered models"),
-    ],
-)
-def test_a_model_like_the_typed_one_is_named(typed: str, hint: str) -> None:
-    assert similar_model(typed, MODELS) == hint
-    assert similar_model(typed, []) == "no model is registered"
+@said_in("models_like.txt")
+def test_a_model_like_the_typed_one_is_named(given: str) -> str:
+    assert similar_model(given, []) == "no model is registered"
+    return similar_model(given, MODELS)

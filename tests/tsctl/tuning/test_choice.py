@@ -1,9 +1,11 @@
 """Which settings `tsctl tune` tries: few, and each different from that of now."""
 
+import json
 from typing import Any
 
 import pytest
 
+from tests.kit.said import said_in
 from tsctl.tuning.choice import TriedSetting, commands, present_setting, setting_text, settings_to_try
 
 NOW = TriedSetting(1, 100.0, "auto", 1)
@@ -15,49 +17,11 @@ def tried(now: TriedSetting = NOW, cores: int = 2, **options: Any) -> list[tuple
     return [(each.batch_size, each.batching, each.workers) for each in found]
 
 
-@pytest.mark.parametrize(
-    ("now", "cores", "options", "expected"),
-    [
-        pytest.param(
-            NOW, 2, {},
-            [(1, "auto", 1), (8, "auto", 1), (32, "auto", 1), (1, "auto", 2), (8, "auto", 2), (32, "auto", 2)],
-            id="1. three sizes, with one worker and with two",
-        ),
-        pytest.param(
-            NOW, 1, {}, [(1, "auto", 1), (8, "auto", 1), (32, "auto", 1)], id="2. one core has one worker",
-        ),
-        pytest.param(
-            TriedSetting(16, 5.0, "auto", 1), 1, {}, [(16, "auto", 1), (1, "auto", 1), (8, "auto", 1), (32, "auto", 1)],
-            id="3. a size of its own is tried first",
-        ),
-        pytest.param(
-            TriedSetting(8, 5.0, "fixed", 1), 1, {}, [(8, "fixed", 1), (1, "auto", 1), (8, "auto", 1), (32, "auto", 1)],
-            id="4. another policy beside auto",
-        ),
-        pytest.param(
-            TriedSetting(1, 5.0, "fixed", 1), 1, {}, [(1, "fixed", 1), (8, "auto", 1), (32, "auto", 1)],
-            id="5. with a batch size of one no policy waits",
-        ),
-        pytest.param(
-            TriedSetting(8, 5.0, "auto", 4), 8, {"most": 8},
-            [(8, "auto", 4), (1, "auto", 4), (1, "auto", 1), (8, "auto", 1), (1, "auto", 2), (8, "auto", 2)],
-            id="6. as many workers as now come first: they are loaded",
-        ),
-        pytest.param(NOW, 2, {"workers": (2,), "most": 4}, [(1, "auto", 1), (1, "auto", 2), (4, "auto", 2)],
-                     id="7. numbers of workers that were asked for, beside now"),
-        pytest.param(NOW, 1, {"clients": 1}, [(1, "auto", 1)], id="8. one client fills no batch"),
-        pytest.param(NOW, 1, {"clients": 4}, [(1, "auto", 1), (8, "auto", 1)], id="9. four clients fill none of 32"),
-        pytest.param(NOW, 1, {"clients": 8}, [(1, "auto", 1), (8, "auto", 1)], id="10. eight fill one of eight"),
-        pytest.param(
-            NOW, 1, {"clients": None}, [(1, "auto", 1), (8, "auto", 1), (32, "auto", 1)],
-            id="11. independent requests may fill any",
-        ),
-    ],
-)  # fmt: skip
-def test_settings_to_try(
-    now: TriedSetting, cores: int, options: dict[str, Any], expected: list[tuple[int, str, int]]
-) -> None:
-    assert tried(now, cores, **options) == expected
+@said_in("choices.txt")
+def test_settings_to_try(given: str) -> str:
+    options = json.loads(given)
+    found = tried(TriedSetting(*options.pop("now")), **options)
+    return ", ".join(f"{size} {policy} × {workers}" for size, policy, workers in found)
 
 
 @pytest.mark.parametrize(
@@ -80,20 +44,7 @@ def test_a_model_that_is_not_in_memory_counts_as_one_with_a_worker() -> None:
     assert present_setting({"settings": settings, "workers": 0}) == TriedSetting(4, 20.0, "fixed", 1)
 
 
-@pytest.mark.parametrize(
-    ("setting", "text", "expected"),
-    [
-        pytest.param(NOW, "batch size 1, auto, 1 worker", [], id="nothing differs"),
-        pytest.param(
-            TriedSetting(8, 20.0, "auto", 1), "batch size 8, delay at most 20 ms, auto, 1 worker",
-            ["tsctl set net --batch-size 8 --max-delay 20 --batching auto"], id="the batches",
-        ),
-        pytest.param(
-            TriedSetting(1, 100.0, "auto", 2), "batch size 1, auto, 2 workers", ["tsctl scale net 2"],
-            id="the workers",
-        ),
-    ],
-)  # fmt: skip
-def test_commands_change_what_differs(setting: TriedSetting, text: str, expected: list[str]) -> None:
-    assert commands("net", setting, NOW) == expected
-    assert setting_text(setting, NOW) == text
+@said_in("commands.txt")
+def test_commands_change_what_differs(given: str) -> str:
+    setting = TriedSetting(*json.loads(given))
+    return "\n".join([setting_text(setting, NOW), *commands("net", setting, NOW)])

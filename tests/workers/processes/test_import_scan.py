@@ -1,38 +1,19 @@
 """The imports of a model's files are those of its workers."""
 
+import json
 from pathlib import Path
 
-import pytest
-
 from tests.kit.archives import write_files
+from tests.kit.said import said_in
 from tsctl.daemon.workers.processes.import_scan import Needs, fingerprint, is_ours, needs_of
 from tsctl.handlers import wire
 
-NOTHING, TORCH, VISION = Needs(False, False), Needs(True, False), Needs(True, True)
 
-
-@pytest.mark.parametrize(
-    ("handler", "files", "needs"),
-    [
-        pytest.param("base_handler", {}, TORCH, id="a built-in handler"),
-        pytest.param("image_classifier", {}, VISION, id="one for images"),
-        pytest.param("image_segmenter:handle", {}, VISION, id="with a function's name"),
-        pytest.param("text_classifier", {"model.py": b"from torchvision.models import resnet18"}, VISION, id="model"),
-        pytest.param("mine.py", {"mine.py": b"import json"}, NOTHING, id="a handler without torch"),
-        pytest.param("mine.py", {"mine.py": b"import torch"}, TORCH, id="with torch"),
-        pytest.param("mine.py", {"mine.py": b"import other", "other.py": b"from torch import nn"}, TORCH, id="beside"),
-        pytest.param("mine.py", {"mine.py": b"# like a torchlight\nimport pytorch_thing"}, NOTHING, id="in a word"),
-        pytest.param(
-            "mine.py", {"mine.py": b"from ts.torch_handler.base_handler import BaseHandler"}, TORCH, id="of ts"
-        ),
-        pytest.param(
-            "mine.py", {"mine.py": b"from ts.torch_handler.image_classifier import Any"}, VISION, id="of ts for images"
-        ),
-        pytest.param("base_handler", {"base_handler.py": b"import json"}, NOTHING, id="a file of that name"),
-    ],
-)
-def test_needs(handler: str, files: dict[str, bytes], needs: Needs, tmp_path: Path) -> None:
-    assert needs_of(handler, write_files(tmp_path, files)) == needs
+@said_in("needs.txt")
+def test_needs(given: str, tmp_path: Path) -> str:
+    asked = json.loads(given)
+    files = {name: text.encode() for name, text in asked["files"].items()}
+    return f"{needs_of(asked['handler'], write_files(tmp_path, files))}"
 
 
 def test_a_file_of_the_archive_comes_before_a_built_in_handler(tmp_path: Path) -> None:
@@ -45,7 +26,7 @@ def test_a_file_of_the_archive_comes_before_a_built_in_handler(tmp_path: Path) -
 
 
 def test_a_directory_that_has_gone_mentions_nothing(tmp_path: Path) -> None:
-    assert needs_of("mine.py", tmp_path / "gone") == NOTHING
+    assert needs_of("mine.py", tmp_path / "gone") == Needs(False, False)
 
 
 def test_a_fingerprint_is_of_the_files_and_of_what_is_to_be_loaded(tmp_path: Path) -> None:

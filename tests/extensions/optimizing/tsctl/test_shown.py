@@ -1,9 +1,10 @@
 """Optimisations and the trial of a version, as `tsctl describe` and `tsctl check` show them."""
 
-from typing import Any
+import json
 
 import pytest
 
+from tests.kit.said import said_in
 from tests.tsctl.documents import DESCRIBED
 from tsctl.extensions.optimizing import COMMAND_LINE
 
@@ -33,21 +34,12 @@ def test_a_trial_is_shown_with_each_set_that_was_compared() -> None:
     assert trial_lines(None, 0.0) == []
 
 
-@pytest.mark.parametrize(
-    ("trial", "lines"),
-    [
-        pytest.param(TRIAL, ["auto: compares default; compile; int8 while the model serves"], id="asked for"),
-        pytest.param(TRIAL | {"asked": False}, [], id="nobody asked"),
-        pytest.param(None, [], id="not tried"),
-        pytest.param(
-            TRIAL | {"sets": [], "text": "no compiler"}, ["auto: no trial is made: no compiler"], id="an obstacle"
-        ),
-    ],
-)
-def test_a_check_tells_which_trial_will_be_made(trial: dict[str, Any] | None, lines: list[str]) -> None:
+@said_in("coming.txt")
+def test_a_check_tells_which_trial_will_be_made(given: str) -> str:
     from tsctl.extensions.optimizing.outcomes import coming_trial
 
-    assert coming_trial(trial) == lines
+    changes = json.loads(given)
+    return "\n".join(coming_trial(None if changes is None else TRIAL | changes))
 
 
 OUTCOMES = [

@@ -1,9 +1,11 @@
 """The words for a version that comes and goes."""
 
+import json
 from typing import Any
 
 import pytest
 
+from tests.kit.said import said_in
 from tsctl.extensions.residency.text import comes_and_goes, load_facts, memory_facts, residence_facts, short_state
 
 NOW = 10_000.0
@@ -19,40 +21,9 @@ def residence(**changes: Any) -> dict[str, Any]:
     } | changes  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("changes", "facts"),
-    [
-        pytest.param(
-            {}, ["loaded for 1 min: a request came", "last used 10 s ago", "unloaded in 50 s unless used"],
-            id="a loaded version will be unloaded",
-        ),
-        pytest.param(
-            {"unloadsAt": None}, ["loaded for 1 min: a request came", "last used 10 s ago"], id="not while it has work"
-        ),
-        pytest.param(
-            {"unloadsAt": None, "pinned": True, "lastUsed": None},
-            ["loaded for 1 min: a request came", "pinned, stays"], id="nor if it is pinned",
-        ),
-        pytest.param(
-            {"unloadsAt": None, "keepAlive": None, "lastUsed": None},
-            ["loaded for 1 min: a request came", "keep-alive is forever"], id="nor without a keep-alive",
-        ),
-        pytest.param(
-            {"state": "unloaded", "why": "idle for 1m", "unloadsAt": None, "lastUsed": NOW - 130},
-            ["unloaded for 1 min: idle for 1m", "last used 2 min 10 s ago"], id="an unloaded one says why",
-        ),
-        pytest.param(
-            {"state": "held", "why": "unloaded by an operator", "unloadsAt": None, "lastUsed": None, "held": True},
-            ["unloaded for 1 min: unloaded by an operator", "no request loads it"], id="by hand",
-        ),
-        pytest.param(
-            {"state": "loading", "unloadsAt": None, "lastUsed": None}, ["loading for 1 min: a request came"],
-            id="on its way",
-        ),
-    ],
-)  # fmt: skip
-def test_the_state_its_reason_and_its_end(changes: dict[str, Any], facts: list[str]) -> None:
-    assert residence_facts(residence(**changes), NOW) == facts
+@said_in("states.txt")
+def test_the_state_its_reason_and_its_end(given: str) -> str:
+    return "\n".join(residence_facts(residence(**json.loads(given)), NOW))
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,8 @@
 """`tsctl rollout`, `promote` and `abort`."""
 
-from typing import Any
+import json
 
-import pytest
-
+from tests.kit.said import said_in
 from tsctl.extensions.rollouts.evidence import evidence_lines, rollout_heading
 
 ROLLOUT = {
@@ -16,18 +15,9 @@ ROLLOUT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("changes", "lines"),
-    [
-        pytest.param({"waitsFor": "55 s until the step is over"}, ["55 s until the step is over"], id="its time"),
-        pytest.param({"waitsFor": "not shown yet: errors>1%"}, [], id="what each condition says already"),
-        pytest.param(
-            {"waitsFor": None, "reason": "errors>1%: 9 of 30 failed"}, ["errors>1%: 9 of 30 failed"], id="its end"
-        ),
-    ],
-)
-def test_a_step_says_what_it_waits_for(changes: dict[str, Any], lines: list[str]) -> None:
-    assert evidence_lines(ROLLOUT | {"findings": [], "reason": None} | changes) == lines
+@said_in("waits_for.txt")
+def test_a_step_says_what_it_waits_for(given: str) -> str:
+    return "\n".join(evidence_lines(ROLLOUT | {"findings": [], "reason": None} | json.loads(given)))
 
 
 def test_a_rollout_that_is_over_has_no_step() -> None:

@@ -1,9 +1,11 @@
 """Autoscaling where versions are shown: in `tsctl describe` and `top`."""
 
+import json
 from typing import Any
 
 import pytest
 
+from tests.kit.said import said_in
 from tests.tsctl.documents import DESCRIBED
 from tests.tsctl.top.documents import NAME
 from tests.tsctl.top.test_screens import busy, drawn, past_of
@@ -20,29 +22,12 @@ AUTOSCALING = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("changes", "text"),
-    [
-        pytest.param({}, "1 to 4 workers, target 50 ms, predicted wait 12 ms", id="enough workers"),
-        pytest.param({"predictedWaitMs": None}, "1 to 4 workers, target 50 ms, no decision yet", id="at first"),
-        pytest.param(
-            {"blocked": True, "reason": "predicted wait 80 ms > 50 ms, but maxWorkers is 4"},
-            "1 to 4 workers, target 50 ms, predicted wait 12 ms, maxWorkers is 4", id="a worker is wanted in vain",
-        ),
-        pytest.param(
-            {"quietSeconds": 12.4}, "1 to 4 workers, target 50 ms, predicted wait 12 ms, quiet for 12 of 60 s",
-            id="a worker will be taken away",
-        ),
-    ],
-)  # fmt: skip
-def test_describe_shows_why_the_number_of_workers_is_what_it_is(
-    changes: dict[str, Any], text: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    scaling = AUTOSCALING | {"lastChange": None} | changes
+@said_in("described.txt")
+def test_describe_shows_why_the_number_of_workers_is_what_it_is(given: str, capsys: pytest.CaptureFixture[str]) -> str:
+    scaling = AUTOSCALING | {"lastChange": None} | json.loads(given)
     show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"autoscaling": scaling}})
-
     facts = dict(line.strip().split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[:8])
-    assert facts["autoscaling"] == text
+    return facts["autoscaling"]
 
 
 @pytest.mark.parametrize(

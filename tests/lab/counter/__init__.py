@@ -1,1 +1,0 @@
-"""The counter: how many files an idea lives in, measured. See __main__.py."""
