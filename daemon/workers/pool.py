@@ -65,12 +65,12 @@ class Pool:
         self.last_exit: Exit | None = None
         self.crashes = 0
         self._engine = engine
-        self._spec = spec
+        self._placement = placement or Placement()
+        self._spec = dataclasses.replace(spec, gpu_names=self._placement.names)
         self._clock = clock
         self._listener = listener
         self.cores = cores
         self._operators_threads = chosen_threads
-        self._placement = placement or Placement()
         self._idle: dict[Worker, None] = {}  # in the order they became idle
         self._granting: dict[Worker, None] = {}  # in the order that they started their batches
         self._held: dict[Worker, None] = {}  # congested; they would be idle or granting
@@ -350,8 +350,7 @@ class Pool:
     def _start(self, slot: Slot) -> None:
         slot.state = SlotState.STARTING
         gpu_ids = self._placement.take_devices(self._spec.devices, self._spec.gpus_each)
-        names = self._placement.names
-        spec = dataclasses.replace(self._spec, threads=self.threads, gpu_ids=gpu_ids, gpu_names=names)
+        spec = dataclasses.replace(self._spec, threads=self.threads, gpu_ids=gpu_ids)
         try:
             slot.worker = (spec.engine or self._engine).start_worker(spec, self, self._listener.batches)
             self._listener.worker_started()

@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from tests.api.house import House, said, sentence
+from tests.kit.version import StubVersion
+from tsctl.daemon.api.management.control import worker_of
 from tsctl.daemon.api.management.describe import describe
+from tsctl.daemon.workers.cores import Placement
 from tsctl.handlers.wire import Loaded
 
 
@@ -39,6 +42,13 @@ def test_the_operators_number_of_threads_is_each_workers(house: House, monkeypat
     told = describe(model)["tsctl"]["threads"]
     assert told["perWorker"] == 16
     assert told["warning"] == "1 × 16 threads share 8 cores and slow each other down; OMP_NUM_THREADS is 16: unset it"
+
+
+def test_who_would_serve_it_elsewhere_is_told_the_names_of_all_gpus_as_the_workers_are() -> None:
+    bench = StubVersion(placement=Placement(names=("GPU-a", "GPU-b")))
+
+    assert worker_of(bench.model, {})["gpuNames"] == ["GPU-a", "GPU-b"]
+    assert bench.workers[0].spec.gpu_names == ("GPU-a", "GPU-b")
 
 
 async def names(house: House, query: str = "") -> tuple[list[str], str | None]:
