@@ -28,12 +28,12 @@ EXTENSIONS: tuple[Extension, ...] = (
     TorchServeLogsExtension(),  # first, so that its files get the last line
     ResidencyExtension(),
     ScalingExtension(),
+    RayExtension(),  # before optimizing, which reads where the workers run
     OptimizingExtension(),
     RoutingExtension(),
     RolloutsExtension(),
     ShadowingExtension(),
     RanksExtension(),
-    RayExtension(),
     SequencesExtension(),  # before quarantine, whose dispatcher all other versions have
     QuarantineExtension(),
     RecordingExtension(),
