@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable
 
 from tsctl.daemon.core.clock import Clock, Timer
-from tsctl.daemon.core.job import Job
+from tsctl.daemon.core.job import Job, JobPhase
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
 
@@ -61,7 +61,7 @@ class IdleTime:
         self._watch_no_more()
         self._watched = list(self._others()[0])
         for model in self._watched:
-            model.watchers = (self._releasing if model is shadow else self._suspending, *model.watchers)
+            model.watchers += (self._releasing if model is shadow else self._suspending,)
 
     def _watch_no_more(self) -> None:
         for model in self._watched:
@@ -74,10 +74,14 @@ class IdleTime:
         if not self._copies:
             self.release()
 
+    def _is_asked(self, shadow: ModelVersion) -> bool:
+        """Return whether the shadow has a job that is no copy; some, such as those for metadata, nobody watches."""
+        return shadow.queue.waiting + shadow.dispatcher.running > self._copies
+
     def _suspend(self) -> None:
         self._came = self._clock.now()
         shadow = self._shadow
-        if self._since is None and shadow is not None and shadow.dispatcher.running <= self._copies:
+        if self._since is None and shadow is not None and not self._is_asked(shadow):
             self._since = self._came
             shadow.pool.suspend()
             self._timer = self._clock.later(QUIET, self._look)
@@ -85,7 +89,9 @@ class IdleTime:
     def _look(self) -> None:
         assert self._shadow is not None
         left = self.wait(self._shadow)
-        if left:
+        if self._is_asked(self._shadow):
+            self.release()
+        elif left:
             self._timer = self._clock.later(left, self._look)
         else:
             self._resume()
@@ -106,13 +112,14 @@ class IdleTime:
 
 
 class _Arrivals:
-    """Calls a function before each request of a version: a `RequestWatcher`."""
+    """Calls a function before each request that a version's workers are to run: a `RequestWatcher`."""
 
     def __init__(self, call: Callable[[], None]) -> None:
         self._call = call
 
     def watch(self, job: Job, asked: RequestFacts) -> bool:  # noqa: ARG002
-        self._call()
+        if job.phase is JobPhase.QUEUED:  # else a watcher, the cache, has answered it
+            self._call()
         return False
 
 

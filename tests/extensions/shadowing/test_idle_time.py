@@ -8,7 +8,7 @@ import pytest
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import Stopping
-from tsctl.daemon.core.job import Job
+from tsctl.daemon.core.job import Job, Reply
 from tsctl.daemon.extensions.shadowing.idle_time import QUIET, IdleTime, is_idle
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
@@ -21,9 +21,20 @@ class AskedVersion(StubVersion):
     """A version whose requests its watchers see."""
 
     def submit(self, name: str, *given: Any, **further: Any) -> Job:
-        for watcher in self.model.watchers:
-            watcher.watch(self.client.job(name), ASKED)
+        self.show(self.client.job(name))
         return super().submit(name, *given, **further)
+
+    def show(self, job: Job) -> None:
+        for watcher in self.model.watchers:
+            watcher.watch(job, ASKED)
+
+
+class Answering:
+    """Answers each request at once, as a cache does."""
+
+    def watch(self, job: Job, asked: RequestFacts) -> bool:
+        job.answer(Reply(200, b"kept"))
+        return True
 
 
 class Idling:
@@ -99,6 +110,35 @@ def test_a_client_that_asks_again_at_once_suspends_a_copy_once(bench: Idling) ->
         assert bench.suspended
 
     assert bench.copies == []
+
+
+def test_a_request_that_no_worker_runs_suspends_nothing(bench: Idling) -> None:
+    bench.other.model.watchers = (Answering(),)
+    bench.copy("a")
+
+    bench.other.show(bench.other.client.job("r"))
+
+    assert bench.other.client.answered == ["r"] and not bench.suspended
+
+
+def test_a_job_that_the_shadow_is_given_past_its_watchers_waits_for_no_idle_time(bench: Idling) -> None:
+    bench.copy("a")
+    bench.main.submit("r")
+    bench.shadow.model.submit(bench.shadow.client.job("metadata"))
+    assert bench.suspended
+
+    bench.clock.advance(QUIET)
+
+    assert not bench.suspended
+
+
+def test_a_request_does_not_suspend_a_shadow_where_such_a_job_waits(bench: Idling) -> None:
+    bench.copy("a")
+    bench.shadow.model.submit(bench.shadow.client.job("metadata"))
+
+    bench.main.submit("r")
+
+    assert not bench.suspended
 
 
 def test_a_client_that_asks_the_shadow_itself_is_not_suspended_with_the_copy(bench: Idling) -> None:
