@@ -156,7 +156,8 @@ def _add(version: VersionMetrics, new: VersionTotals, old: VersionTotals) -> Non
     for sums, added, removed in (
         (version.named, new.named, old.named), (version.unnamed, new.unnamed, old.unnamed)
     ):  # fmt: skip
-        for name, total, told in zip(_SUMS, added, removed, strict=True):
+        known = (*removed, *(0,) * len(_SUMS))
+        for name, total, told in zip(_SUMS, added, known, strict=False):  # a tsctl with fewer sums, or with more
             setattr(sums, name, getattr(sums, name) + total - told)
     version.emitted.add_measurements(list(_increases(new.emitted, {_key(each): each for each in old.emitted})))
 

@@ -1,6 +1,7 @@
 """What a daemon has counted is handed to the one that replaces it: nothing is lost, and nothing counts twice."""
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -126,3 +127,15 @@ def test_counts_with_other_bounds_or_unknown_names_are_left_out() -> None:
     IncomingCounts(new).add_totals(msgspec.json.decode(said, type=Totals))
 
     assert (ours.codes, sum(ours.ok.counts), new.answers["2XX"]) == ({200: 2}, 0, 0)
+
+
+@pytest.mark.parametrize("told", [[2, 0.5, 0.25], [2, 0.5, 0.25, 0, 0, 7]])
+def test_sums_of_a_daemon_that_knows_fewer_or_more_are_counted_as_far_as_both_know_them(told: list[float]) -> None:
+    new, ours = served()
+    incoming = IncomingCounts(new)
+    for further in (0, 1):
+        version = {"name": "m", "version": "1.0", "named": [told[0] + further, *told[1:]]}
+        incoming.add_totals(msgspec.convert({"type": "counts", "versions": [version]}, type=Totals))
+
+    sums = ours.named
+    assert (sums.requests, sums.latency, sums.queue_time, sums.received, sums.sent) == (3, 0.5, 0.25, 0, 0)
