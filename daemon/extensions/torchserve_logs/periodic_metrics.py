@@ -63,7 +63,10 @@ class PeriodicMetrics:
                 self._log.of_gpu(name, value, index)
 
     def write_load_times(self) -> None:
-        """Write the time of each worker that has loaded since the last look."""
+        """Write the time of each worker that has loaded since the last look.
+
+        It is written within a second, and not of a worker that is gone by then.
+        """
         found: set[tuple[int, float]] = set()
         for model in self._registry:
             for place, worker in enumerate(model.pool.workers):
