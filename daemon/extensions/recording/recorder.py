@@ -102,11 +102,13 @@ class RecordingService(Service):
         self._registry, self._loading = kernel.registry, kernel.registrar.live.loading
 
     def follow(self, model: ModelVersion) -> None:
-        model.watchers = tuple(each for each in model.watchers if not isinstance(each, Recorder))
+        found = [each for each in model.watchers if isinstance(each, Recorder)]
         if not model.settings.record_input:
+            model.watchers = tuple(each for each in model.watchers if each not in found)
             model.sample = None
             return
-        model.watchers += (Recorder(model),)
+        if not found:
+            model.watchers = (Recorder(model), *model.watchers)  # first: the cache ends what it answers
         old = self._loading.get(model)
         if old is not None and old.source.manifest is model.source.manifest:  # built anew of the same files
             model.sample = old.sample

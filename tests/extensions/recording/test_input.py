@@ -3,7 +3,10 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from tests.api.house import House
+from tests.kit.shelf import needs
 from tsctl.daemon.core.job import Param
 from tsctl.daemon.extensions.recording.recorder import MOST_BYTES, RECORDED, sample_of
 from tsctl.daemon.models.archives.sample import Sample
@@ -44,6 +47,25 @@ def test_a_request_of_several_inputs_is_recorded_as_the_form_that_repeats_it(hou
 def test_a_request_that_no_form_repeats_is_not_recorded() -> None:
     assert sample_of([]) is None
     assert sample_of([Param("a", "", b""), Param('"', "", b"")]) is None
+
+
+@needs("cache")
+@pytest.mark.parametrize(
+    ("config", "change"),
+    [
+        pytest.param(RECORDING, "client_timeout=5", id="another setting was changed"),
+        pytest.param("", "record_input=true", id="recording was asked for later"),
+    ],
+)
+def test_a_request_that_the_cache_answers_is_recorded_after_a_change(config: str, change: str, house: House) -> None:
+    model = serve(house, f"{config}\ncache: {{seconds: 60, bytes: 1MiB}}")
+    post(house, b"kept")
+    assert asyncio.run(house.tell("PATCH", f"/models/m?{change}"))[0] == 200
+    post(house, b"other")
+
+    post(house, b"kept")
+
+    assert model.sample is not None and model.sample.body == b"kept"
 
 
 async def test_a_version_that_is_built_anew_of_the_same_files_keeps_what_was_recorded(house: House) -> None:
