@@ -2,7 +2,7 @@
 
 A worker reports its life to its `WorkerListener`, the pool, and what becomes of its batches to its `BatchEvents`, the
 dispatcher. All calls are plain, so the same pool and dispatcher run over processes (`local.py`), over those of other
-machines, which an extension's engine starts, and over the tests' fake on a virtual clock.
+machines, which an extension's engine starts, and over a fake on a virtual clock (`stub.py`).
 
 The order of events for one worker: `loaded` or `load_failed` at most once; then for each `predict`
 any number of `streamed` and one `ended`; `lost` at most once; `exited` exactly once, last. A worker that goes
