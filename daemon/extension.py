@@ -79,7 +79,7 @@ class Kernel:
     config: "Config"
     tokens: "Tokens"  # and the known clients, when all are installed
     clock: "Clock"
-    observation: "Observation"  # of it `events`, `recurring`, `metrics`, `requests.note` and `soon`
+    observation: "Observation"  # of it `events`, `recurring`, `metrics`, `requests` and `soon`
     bounds: "Bounds"  # of the memory for bodies and answers
     gpus: "Gpus"
     registry: "Registry"
