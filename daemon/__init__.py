@@ -29,7 +29,6 @@ daemon never imports torch, so it starts in well under a second; the command lin
       rows/            workers that run requests row by row: their places, and what becomes late
     batching/          queue and dispatcher: when a job is sent, and together with which others
       policies/        `auto`, `fixed`, `greedy`: when a batch is due
-      sequences/       requests with a common id: in order, and at the worker that keeps their state
       traffic/         learned from the traffic: batch times, arrivals, callers
     models/            the registered models
       archives/        their archives, from download to unpacked directory

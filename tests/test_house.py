@@ -134,3 +134,14 @@ def test_the_map_of_a_package_names_what_is_there() -> None:
 
     assert len(named) > 100
     assert [f"{package}: {name}" for package, name in named if f"{package}.{name}" not in SOURCES] == []
+
+
+def test_the_map_of_the_house_names_folders_that_are_there() -> None:
+    above, missing, count = "", [], 0
+    for indent, name in re.findall(r"^ {4}( {2})?(\w+)/ {2}", SOURCES["daemon"].read_text(), re.MULTILINE):
+        above, count = above if indent else name, count + 1
+        package = f"daemon.{above}.{name}" if indent else f"daemon.{name}"
+        missing += [package] if package not in SOURCES else []
+
+    assert count > 30
+    assert missing == []
