@@ -21,8 +21,8 @@ from tsctl.daemon.metrics.metrics import Metrics, RecentTimer
 
 _log = logging.getLogger("tsctl.daemon.server")
 
-EVERY = 0.5  # seconds: two calls a second cost nothing that can be measured
-LATE = 0.5  # seconds, from which on it is reported
+LOOP_LOOK_EVERY = 0.5  # seconds: two calls a second cost nothing that can be measured
+LOOP_LATE = 0.5  # seconds, from which on it is reported
 
 
 class LoopWatch:
@@ -39,8 +39,8 @@ class LoopWatch:
         self._timer: Timer | None = None
 
     def begin(self) -> None:
-        self._due = self._clock.now() + EVERY
-        self._timer = self._clock.later(EVERY, self._look)
+        self._due = self._clock.now() + LOOP_LOOK_EVERY
+        self._timer = self._clock.later(LOOP_LOOK_EVERY, self._look)
 
     def close(self) -> None:
         if self._timer is not None:
@@ -50,7 +50,7 @@ class LoopWatch:
     def _look(self) -> None:
         late = self._clock.now() - self._due
         self.begin()
-        if late >= LATE:
+        if late >= LOOP_LATE:
             self._stalled(late)
 
 

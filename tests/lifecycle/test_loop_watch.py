@@ -3,7 +3,7 @@
 import pytest
 
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.server.observation import EVERY, LATE, LoopWatch
+from tsctl.daemon.server.observation import LOOP_LATE, LOOP_LOOK_EVERY, LoopWatch
 
 
 def watched() -> tuple[FakeClock, list[float], LoopWatch]:
@@ -27,7 +27,10 @@ def test_a_loop_that_turns_is_not_told() -> None:
     assert stalls == []
 
 
-@pytest.mark.parametrize(("seconds", "told"), [(LATE + EVERY + 2.0, [LATE + 2.0]), (LATE + EVERY - 0.1, [])])
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(LOOP_LATE + LOOP_LOOK_EVERY + 2.0, [LOOP_LATE + 2.0]), (LOOP_LATE + LOOP_LOOK_EVERY - 0.1, [])],
+)
 def test_a_stall_is_told_once_with_its_length(seconds: float, told: list[float]) -> None:
     clock, stalls, _ = watched()
 

@@ -232,7 +232,7 @@ def ticker(clock: FakeClock, work: Callable[[], Any]) -> float:
 
 def stalls(clock: FakeClock, work: Callable[[], Any]) -> float:
     LoopWatch(clock, lambda late: work()).begin()
-    return observation.EVERY
+    return observation.LOOP_LOOK_EVERY
 
 
 def recurring(clock: FakeClock, work: Callable[[], Any]) -> float:
@@ -283,7 +283,7 @@ def deadlines(clock: FakeClock, work: Callable[[], Any]) -> float:
 def test_an_exception_ends_nothing_that_repeats(
     begin: Callable[[FakeClock, Callable[[], Any]], float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(observation, "LATE", 0.0)
+    monkeypatch.setattr(observation, "LOOP_LATE", 0.0)
     clock, calls = FakeClock(), 0
 
     def work() -> None:
