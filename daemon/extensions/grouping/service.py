@@ -22,7 +22,7 @@ NAME = GroupingExtension.name
 
 class GroupingService(Service):
     def follow(self, model: ModelVersion) -> None:
-        grouped: GroupedVersion = model.parts.setdefault(NAME, GroupedVersion(model))
+        grouped: GroupedVersion = model.parts.get(NAME) or model.parts.setdefault(NAME, GroupedVersion(model))
         grouped.follow_settings()
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
