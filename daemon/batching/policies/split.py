@@ -47,11 +47,11 @@ def best_parts(together: Together, jobs: int, workers: int, batch_size: int, tur
     if not back or back > together.expected(1, min(jobs, batch_size)):
         return best, share  # who takes longer than a batch is on no round with the others
     for parts in [parts for parts, rate in rates.items() if rate * ALIKE >= fastest]:
-        for shares in (parts, 2 * parts, 3 * parts // 2, parts + 1):  # of equals the first: rounds are even
+        for shares in sorted({parts, parts + 1, 3 * parts // 2, 2 * parts}):
             if shares > jobs:
-                continue
+                break
             size = min(batch_size, -(-jobs // shares))
-            # An even split is believed to be as fast as it can be until it is known, as this plan makes it.
+            # An even split is believed to be as fast as it can be until it was tried, which this plan does.
             seconds = together.hoped(parts, size) if shares == parts else together.expected(parts, size)
             if not seconds:
                 continue

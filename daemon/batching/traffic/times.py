@@ -1,5 +1,6 @@
 """Predict how long a batch takes, learned from finished batches: by its size, by its longest job, and beside others."""
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -156,9 +157,12 @@ MOST: Final = 16  # busy workers that are told apart
 NEAR: Final = 0.4  # of a whole number: a batch counts for that number if the mean of busy workers is so near
 KIND_FORGETTING: Final = 0.998  # of the weight of one kind of batch, at each batch of another kind …
 AGES_BY_ONE: Final = 0.02  # … if that takes so many seconds, and less if shorter: many of a tiny model end each second
-FORGOTTEN: Final = 0.3  # batches: a kind with less weight is not expected to take what it took
+FORGOTTEN: Final = 0.3  # batches: a kind with less weight is unknown
 ENOUGH: Final = 30.0  # batches: more are not counted …
 LEAST_WEIGHT: Final = 0.1  # … and the latest counts at least so much
+DISCOURAGED = 0.05  # of the time: added for each failed attempt
+CAUTION = 1.5  # times the usual deviation, and …
+DOUBT = 0.1  # … of the time: a kind measured once may be so much shorter
 
 
 class BatchKind:
@@ -193,15 +197,14 @@ def rounded(size: int) -> int:
 class Together:
     """Predict how long batches take by size and by the number of busy workers, which may share cores or a GPU.
 
-    A measured kind has the average of its latest batches. Another one is hoped to reach its lower bound, given that
+    A measured kind has the average of its latest batches. Any other kind gets its lower bound, given that
 
         a larger batch, or more busy workers, make no batch faster, and
         half as large a batch, or half as many busy workers, make it at most twice as fast.
 
-    A measurement is believed the less the fewer and the older its batches are, as a time and as a bound of others. So a
-    kind that may be better is tried until it is known, and again when that is forgotten: after a thousand batches
-    or so of other kinds, or some twenty seconds of shorter ones; the later the worse it was (optimism in the face of
-    uncertainty, as in bandit algorithms).
+    So a kind that may be better is tried, is believed once measured, and is tried again when forgotten: after a
+    thousand batches or so of other kinds, or some twenty seconds of shorter ones (optimism in the face of uncertainty,
+    as in bandit algorithms).
 
     Args:
         times: predict batches of sizes that were not measured.
@@ -209,15 +212,17 @@ class Together:
     Attributes:
         total: batches that were learned from.
         changes: incremented with each change that may affect a decision.
+        deviation: mean deviation of a batch from the average of its kind, as a share.
     """
 
     def __init__(self, times: BatchTimes) -> None:
         self.total = 0
         self._age = 0.0  # batches; tiny ones count as parts of one
         self.changes = 0
+        self.deviation = 0.0
         self._times = times
         self._kinds: dict[tuple[int, int], BatchKind] = {}
-        self._bounds: list[tuple[float, int, int]] = []  # of all kinds, the greatest first: seconds, busy, size …
+        self._bounds: list[tuple[float, int, int]] = []  # of known kinds, the greatest first: seconds, busy, size …
         self._bounds_total = 0  # … after so many batches
 
     def __repr__(self) -> str:
@@ -236,6 +241,9 @@ class Together:
         self._age += min(1.0, seconds / (number * AGES_BY_ONE))
         seconds = self._for_number(busy, number, size, seconds)
         kind = self._kind(number, size)
+        if kind.count:
+            share = min(abs(seconds / kind.seconds - 1.0), 1.0) if kind.seconds else 0.0
+            self.deviation += (share - self.deviation) * max(LEAST_WEIGHT / 2, 1.0 / self.total)
         kind.count = min(kind.count + 1.0, ENOUGH)
         step = (seconds - kind.seconds) * max(LEAST_WEIGHT, 1.0 / kind.count)
         kind.seconds += step
@@ -277,11 +285,12 @@ class Together:
 
     def _hoped(self, busy: int, size: int) -> float:
         kind = self._kinds.get((busy, rounded(size)))
-        least = self._least(busy, size)
         if kind is None:
-            return least
-        least *= 1.0 + self._misses(kind)  # twice as slow after one attempt in vain
-        return least + (kind.seconds - least) * self._trust(kind)
+            return self._least(busy, size)
+        count = self._count(kind)
+        if count >= FORGOTTEN:
+            return self._at_best(kind, count)
+        return self._least(busy, size) * (1.0 + DISCOURAGED * self._misses(kind))
 
     def _expected(self, busy: int, size: int) -> float:
         kind = self._kinds.get((busy, rounded(size)))
@@ -290,9 +299,10 @@ class Together:
         return max(self._times.of(size), self._least(busy, size))
 
     def _least(self, busy: int, size: int) -> float:
-        """Return the greatest of the lower bounds from all measured kinds."""
+        """Return the greatest of the lower bounds from all known kinds."""
         if self._bounds_total != self.total:
-            bounds = [(each.seconds * self._trust(each), each.busy, each.size) for each in self._kinds.values()]
+            known = [(kind, self._count(kind)) for kind in self._kinds.values()]
+            bounds = [(self._at_best(each, count), each.busy, each.size) for each, count in known if count >= FORGOTTEN]
             self._bounds, self._bounds_total = sorted(bounds, reverse=True), self.total
         least = 0.0
         for bound, kind_busy, kind_size in self._bounds:
@@ -304,6 +314,9 @@ class Together:
                 bound *= busy / kind_busy
             least = max(least, bound)
         return least
+
+    def _at_best(self, kind: BatchKind, count: float) -> float:
+        return kind.seconds * max(0.5, 1.0 - (CAUTION * self.deviation + DOUBT) / math.sqrt(count))
 
     def _kind(self, busy: int, size: int) -> BatchKind:
         """Return the kind, to be changed: its weights are updated to now."""
@@ -319,11 +332,6 @@ class Together:
 
     def _misses(self, kind: BatchKind) -> float:
         return kind.misses * float(KIND_FORGETTING ** (self._age - kind.last))
-
-    def _trust(self, kind: BatchKind) -> float:
-        """Return how far a measured time is believed: half after one batch, wholly after `ENOUGH`."""
-        count = self._count(kind)
-        return (1.0 + 1.0 / ENOUGH) * count / (count + 1.0)
 
     def _known(self, kind: BatchKind) -> bool:
         return self._count(kind) >= FORGOTTEN

@@ -48,7 +48,7 @@ def test_batches_that_take_minutes_are_cut_as_well() -> None:
     ("turnaround", "share"),
     [
         pytest.param(0.0001, 8, id="they are back at once: all travel"),
-        pytest.param(0.08, 4, id="some are on their way: the others keep the workers busy, in even rounds"),
+        pytest.param(0.08, 6, id="some are on their way: the others keep the workers busy"),
         pytest.param(10.0, 8, id="nobody comes again within a batch"),
     ],
 )
