@@ -168,7 +168,7 @@ def _make_folder(*, for_socket: bool) -> Path:
             if for_socket:
                 paths.check_socket_path(folder / SOCKET)
         except paths.PathError:
-            folder.rmdir()
+            shutil.rmtree(folder, ignore_errors=True)  # maybe not empty, or gone: another start looks at it, too
             hint = f"name a folder with a shorter path than `{usual}` in the variable TMPDIR"
             folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=_SHORT))
     except OSError as error:

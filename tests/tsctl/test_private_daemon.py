@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tsctl import private_daemon, starting
+from tsctl.daemon import paths
 from tsctl.private_daemon import PREFIX, PrivateDaemon, own_environment, remove_leftovers
 from tsctl.starting import NotStarted
 
@@ -99,6 +100,28 @@ def test_a_folder_for_which_the_temporary_one_is_too_deep_is_in_tmp(deep: Path, 
 
     assert (folder.parent, list(deep.iterdir())) == (tmp_path / "short", [])
     assert not killed.exists()
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        pytest.param(lambda folder: (folder / "owner").touch(), id="looks at it"),
+        pytest.param(Path.rmdir, id="removes it"),
+    ],
+)
+def test_another_start_that_meets_the_deep_folder_is_in_no_ones_way(
+    meanwhile: Callable[[Path], None], deep: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "short").mkdir()
+
+    def check(socket: Path) -> None:
+        meanwhile(socket.parent)
+        raise paths.PathError("too deep")
+
+    monkeypatch.setattr(private_daemon, "paths", SimpleNamespace(check_socket_path=check, PathError=paths.PathError))
+
+    assert private_daemon._make_folder(for_socket=True).parent == tmp_path / "short"
+    assert list(deep.iterdir()) == []
 
 
 def test_a_folder_without_a_socket_may_be_deep(deep: Path) -> None:
