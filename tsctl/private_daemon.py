@@ -114,15 +114,22 @@ def _remove_abandoned(folder: Path) -> None:
 
     Raises:
         BlockingIOError: the process lives.
+        FileNotFoundError: another has removed it.
     """
     with open(_open_owner(folder)) as owner:
         fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not _is_owner(folder, owner.fileno()):
+            return  # another has removed the folder's, and a third has made one again
         if not (folder / _KEPT).exists() and not _locked(folder / "state" / "lock"):
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def _open_owner(folder: Path) -> int:
     return os.open(folder / _OWNER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def _is_owner(folder: Path, descriptor: int) -> bool:
+    return os.path.samestat(os.fstat(descriptor), os.stat(folder / _OWNER))
 
 
 def _locked(file: Path) -> bool:
@@ -144,7 +151,7 @@ def _own_folder(*, for_socket: bool) -> tuple[Path, int]:
             lock = _open_owner(folder)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                if os.path.samestat(os.fstat(lock), os.stat(folder / _OWNER)):
+                if _is_owner(folder, lock):
                     return folder, lock
             except BaseException:
                 os.close(lock)

@@ -213,6 +213,26 @@ def test_where_another_start_removes_a_folder_before_its_lock_another_is_made(
     assert not daemon.folder.exists()
 
 
+def test_what_one_start_has_removed_and_another_made_again_before_the_lock_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, usual = folder_of(tmp_path), fcntl.flock
+
+    with contextlib.ExitStack() as made:
+
+        def late(*arguments: Any) -> None:
+            monkeypatch.setattr(fcntl, "flock", usual)
+            remove_leftovers(tmp_path)
+            folder.mkdir()
+            usual(made.enter_context(open(folder / "owner", "w")), fcntl.LOCK_EX)
+            usual(*arguments)
+
+        monkeypatch.setattr(fcntl, "flock", late)
+        remove_leftovers(tmp_path)
+
+        assert (folder / "owner").exists()
+
+
 @contextlib.contextmanager
 def locked_by(pid: int, *files: Path) -> Iterator[None]:
     """Lock files as a daemon with this pid does."""
