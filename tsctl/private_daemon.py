@@ -26,7 +26,7 @@ STOP_MARGIN = 10.0  # seconds beyond, after which the daemon is killed
 PREFIX = "tsctl-own-"
 SOCKET = "control.sock"  # in the folder
 _OWNER = "owner"  # locked by the process whose daemon it is, and by one that removes the folder
-_KEPT = "kept"  # marks a folder that stays
+_KEPT = "kept"  # what _OWNER is called in a folder that stays
 _SHORT = Path("/tmp")  # where the folder is if the usual place is too deep for a socket
 
 _ours: weakref.WeakSet["PrivateDaemon"] = weakref.WeakSet()
@@ -80,13 +80,15 @@ class PrivateDaemon:
         Args:
             keep: leave the folder, with the logs.
         """
-        if keep:
-            self._keep()
-        self._finalizer()
+        try:
+            if keep:
+                self._keep()
+        finally:  # on Ctrl-C, too
+            self._finalizer()
 
     def _keep(self) -> None:
-        with contextlib.suppress(FileNotFoundError):  # it is stopped already
-            (self.folder / _KEPT).touch()
+        with contextlib.suppress(OSError):  # it is stopped already, or nothing can be written there
+            (self.folder / _OWNER).rename(self.folder / _KEPT)  # needs no room: the disk may be full
 
     def forget(self) -> None:
         """Leave the daemon to the process that started it: this one is a fork of that."""

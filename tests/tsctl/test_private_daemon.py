@@ -1,6 +1,7 @@
 """The folders and the environment of private daemons; their processes are in tests/e2e/test_serving_from_python.py."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import subprocess
@@ -175,9 +176,13 @@ def test_ctrl_c_before_the_daemon_listens_leaves_nothing(tmp_path: Path, monkeyp
 def test_a_daemon_that_does_not_listen_in_its_time_leaves_the_log_that_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(starting, "DAEMON", SLEEPER)
     monkeypatch.setattr(private_daemon, "TIMEOUT", 0.0)
+    monkeypatch.setattr(Path, "touch", full)
 
     with pytest.raises(NotStarted, match="did not listen within 0 s") as raised:
         PrivateDaemon(())
@@ -265,6 +270,23 @@ def test_another_daemon_at_the_same_socket_is_left_alone(tmp_path: Path, monkeyp
 
         assert (ended.returncode is not None, other.poll()) == (True, None)
         other.kill()
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EROFS, "Read-only file system"), KeyboardInterrupt()])
+def test_a_daemon_whose_folder_cannot_be_kept_is_stopped(
+    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    process = subprocess.Popen(SLEEPER)
+    daemon = started_by(monkeypatch, process)
+    monkeypatch.setattr(Path, "rename", fails)
+
+    with contextlib.suppress(KeyboardInterrupt):
+        daemon.stop(keep=True)
+    assert (process.returncode, list(tmp_path.iterdir())) == (-9, [])
 
 
 def test_after_an_upgrade_both_daemons_are_killed_if_they_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
