@@ -118,6 +118,8 @@ def _remove_abandoned(folder: Path) -> None:
         BlockingIOError: the process lives.
         FileNotFoundError: another has removed it.
     """
+    if (folder / "state").exists() and not (folder / _OWNER).exists():
+        return  # kept by a version that had no other mark
     with open(_open_owner(folder)) as owner:
         fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if not _is_owner(folder, owner.fileno()):

@@ -60,6 +60,15 @@ def test_the_folder_of_a_process_that_was_killed_before_its_lock_is_removed(tmp_
     assert not folder.exists()
 
 
+def test_a_folder_that_an_earlier_version_has_kept_stays(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path)
+    (folder / "owner").unlink()
+
+    remove_leftovers(tmp_path)
+
+    assert (folder / "state").exists()
+
+
 def test_no_link_is_followed(tmp_path: Path) -> None:
     target = folder_of(tmp_path / "elsewhere")
     (tmp_path / f"{PREFIX}link").symlink_to(target)
