@@ -26,7 +26,7 @@ STOP_MARGIN = 10.0  # seconds beyond, after which the daemon is killed
 PREFIX = "tsctl-own-"
 SOCKET = "control.sock"  # in the folder
 _OWNER = "owner"  # locked by the process whose daemon it is, and by one that removes the folder
-_KEPT = "kept"  # marks a folder that stays
+_KEPT = "kept"  # what _OWNER is called in a folder that stays
 _SHORT = Path("/tmp")  # where the folder is if the usual place is too deep for a socket
 
 _ours: weakref.WeakSet["PrivateDaemon"] = weakref.WeakSet()
@@ -80,13 +80,15 @@ class PrivateDaemon:
         Args:
             keep: leave the folder, with the logs.
         """
-        if keep:
-            self._keep()
-        self._finalizer()
+        try:
+            if keep:
+                self._keep()
+        finally:  # on Ctrl-C, too
+            self._finalizer()
 
     def _keep(self) -> None:
-        with contextlib.suppress(FileNotFoundError):  # it is stopped already
-            (self.folder / _KEPT).touch()
+        with contextlib.suppress(OSError):  # it is stopped already, or nothing can be written there
+            (self.folder / _OWNER).rename(self.folder / _KEPT)  # needs no room: the disk may be full
 
     def forget(self) -> None:
         """Leave the daemon to the process that started it: this one is a fork of that."""
@@ -114,15 +116,24 @@ def _remove_abandoned(folder: Path) -> None:
 
     Raises:
         BlockingIOError: the process lives.
+        FileNotFoundError: another has removed it.
     """
+    if (folder / "state").exists() and not (folder / _OWNER).exists():
+        return  # kept by a version that had no other mark
     with open(_open_owner(folder)) as owner:
         fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not _is_owner(folder, owner.fileno()):
+            return  # another has removed the folder's, and a third has made one again
         if not (folder / _KEPT).exists() and not _locked(folder / "state" / "lock"):
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def _open_owner(folder: Path) -> int:
     return os.open(folder / _OWNER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def _is_owner(folder: Path, descriptor: int) -> bool:
+    return os.path.samestat(os.fstat(descriptor), os.stat(folder / _OWNER))
 
 
 def _locked(file: Path) -> bool:
@@ -144,7 +155,7 @@ def _own_folder(*, for_socket: bool) -> tuple[Path, int]:
             lock = _open_owner(folder)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                if os.path.samestat(os.fstat(lock), os.stat(folder / _OWNER)):
+                if _is_owner(folder, lock):
                     return folder, lock
             except BaseException:
                 os.close(lock)
@@ -168,7 +179,7 @@ def _make_folder(*, for_socket: bool) -> Path:
             if for_socket:
                 paths.check_socket_path(folder / SOCKET)
         except paths.PathError:
-            folder.rmdir()
+            shutil.rmtree(folder, ignore_errors=True)  # maybe not empty, or gone: another start looks at it, too
             hint = f"name a folder with a shorter path than `{usual}` in the variable TMPDIR"
             folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=_SHORT))
     except OSError as error:

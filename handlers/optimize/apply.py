@@ -118,7 +118,7 @@ def _checked(
     """
 
     def check() -> tuple[list[wire.Optimized], Scales | None]:
-        assert steps.sample  # of the plain model, before anything is applied; raises if that fails on it
+        _ = steps.sample  # found now, with the plain model's output; raises if that model fails on all of them
         return [attempt(steps, tolerances, name, by_name) for name, by_name in wanted.items()], steps.scales
 
     if apart is None:

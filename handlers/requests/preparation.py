@@ -291,10 +291,14 @@ def _sizes(document: Mapping[str, Any]) -> tuple[Any, Any]:
     if document.get("do_resize", True) is not True or not size:
         what = "it resizes nothing" if not document.get("do_resize", True) else "its `size` names no sides"
         return _Unknown(what), _Unknown(what)
-    if _is_side(shorter) and _is_part(document.get("crop_pct")):  # ConvNeXt's
+    part = document.get("crop_pct")
+    if _is_side(shorter) and part is not None:  # ConvNeXt's
+        if not _is_part(part):
+            what = f"its `crop_pct` is {_shown(part)}"
+            return _Unknown(what), _Unknown(what)
         if shorter >= _CONVNEXT_SQUASHES_FROM:
             return [shorter, shorter], [shorter, shorter]
-        return int(shorter / document["crop_pct"]), shorter
+        return int(shorter / part), shorter
     resize = shorter if shorter is not None else [size.get("height"), size.get("width")]
     if document.get("do_center_crop") is True:
         crop = document.get("crop_size")

@@ -280,21 +280,35 @@ class TypedEntryPoint(EntryPoint):
 
     def _run_rows(self, rows: Sequence[int], values: Mapping[int, Values], context: Context) -> list[Any]:
         """Run each row as a call of its own: an exception fails only its row."""
+        alone = False  # where the rows are large together, each goes to the GPU before its own call
         if self._to_gpu is not None:
-            tensors = {row: {name: values[row][name] for name in self._tensors if name in values[row]} for row in rows}
-            values = {row: values[row] | there for row, there in self._to_gpu(tensors).items()}
+            tensors = {row: self._tensors_of(values[row]) for row in rows}
+            there = self._to_gpu(tensors)
+            alone = there is tensors
+            values = {row: values[row] | there[row] for row in rows}
         if not self._signature.waits and not self._signature.streams:
-            return [self._run_row(row, values[row], context) for row in rows]
+            return [self._run_row(row, values[row], context, alone) for row in rows]
         # The calls of several rows are under way at the same time, each with a context of its own.
-        calls = [self._call(values[row], _only(context, row)) for row in rows]
+        calls = [self._call(self._sent(values[row]) if alone else values[row], _only(context, row)) for row in rows]
         with _selected(context, rows):
             if self._signature.streams:
                 sender = _Sender(context)
                 return self._event_loop().stream(calls, sender) if self._signature.waits else stream_rows(calls, sender)
             return [self._promise.check(each) for each in self._event_loop().gather(calls)]
 
-    def _run_row(self, row: int, values: Values, context: Context) -> Any:
+    def _tensors_of(self, values: Values) -> Values:
+        return {name: values[name] for name in self._tensors if name in values}
+
+    def _sent(self, values: Values) -> Values:
+        """Return a row's values with its tensors on the GPU, unless they are large alone."""
+        assert self._to_gpu is not None
+        there: Values = self._to_gpu(self._tensors_of(values))
+        return values | there
+
+    def _run_row(self, row: int, values: Values, context: Context, alone: bool) -> Any:
         try:
+            if alone:
+                values = self._sent(values)
             if not self._signature.context:
                 return self._promise.check(self._call(values, context))
             with context.selected([row]):

@@ -1,12 +1,13 @@
 """The folders and the environment of private daemons; their processes are in tests/e2e/test_serving_from_python.py."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from tsctl import private_daemon, starting
+from tsctl.daemon import paths
 from tsctl.private_daemon import PREFIX, PrivateDaemon, own_environment, remove_leftovers
 from tsctl.starting import NotStarted
 
@@ -58,6 +60,15 @@ def test_the_folder_of_a_process_that_was_killed_before_its_lock_is_removed(tmp_
     assert not folder.exists()
 
 
+def test_a_folder_that_an_earlier_version_has_kept_stays(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path)
+    (folder / "owner").unlink()
+
+    remove_leftovers(tmp_path)
+
+    assert (folder / "state").exists()
+
+
 def test_no_link_is_followed(tmp_path: Path) -> None:
     target = folder_of(tmp_path / "elsewhere")
     (tmp_path / f"{PREFIX}link").symlink_to(target)
@@ -99,6 +110,28 @@ def test_a_folder_for_which_the_temporary_one_is_too_deep_is_in_tmp(deep: Path, 
 
     assert (folder.parent, list(deep.iterdir())) == (tmp_path / "short", [])
     assert not killed.exists()
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        pytest.param(lambda folder: (folder / "owner").touch(), id="looks at it"),
+        pytest.param(Path.rmdir, id="removes it"),
+    ],
+)
+def test_another_start_that_meets_the_deep_folder_is_in_no_ones_way(
+    meanwhile: Callable[[Path], None], deep: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "short").mkdir()
+
+    def check(socket: Path) -> None:
+        meanwhile(socket.parent)
+        raise paths.PathError("too deep")
+
+    monkeypatch.setattr(private_daemon, "paths", SimpleNamespace(check_socket_path=check, PathError=paths.PathError))
+
+    assert private_daemon._make_folder(for_socket=True).parent == tmp_path / "short"
+    assert list(deep.iterdir()) == []
 
 
 def test_a_folder_without_a_socket_may_be_deep(deep: Path) -> None:
@@ -152,9 +185,13 @@ def test_ctrl_c_before_the_daemon_listens_leaves_nothing(tmp_path: Path, monkeyp
 def test_a_daemon_that_does_not_listen_in_its_time_leaves_the_log_that_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(starting, "DAEMON", SLEEPER)
     monkeypatch.setattr(private_daemon, "TIMEOUT", 0.0)
+    monkeypatch.setattr(Path, "touch", full)
 
     with pytest.raises(NotStarted, match="did not listen within 0 s") as raised:
         PrivateDaemon(())
@@ -190,6 +227,26 @@ def test_where_another_start_removes_a_folder_before_its_lock_another_is_made(
     assert not daemon.folder.exists()
 
 
+def test_what_one_start_has_removed_and_another_made_again_before_the_lock_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, usual = folder_of(tmp_path), fcntl.flock
+
+    with contextlib.ExitStack() as made:
+
+        def late(*arguments: Any) -> None:
+            monkeypatch.setattr(fcntl, "flock", usual)
+            remove_leftovers(tmp_path)
+            folder.mkdir()
+            usual(made.enter_context(open(folder / "owner", "w")), fcntl.LOCK_EX)
+            usual(*arguments)
+
+        monkeypatch.setattr(fcntl, "flock", late)
+        remove_leftovers(tmp_path)
+
+        assert (folder / "owner").exists()
+
+
 @contextlib.contextmanager
 def locked_by(pid: int, *files: Path) -> Iterator[None]:
     """Lock files as a daemon with this pid does."""
@@ -222,6 +279,23 @@ def test_another_daemon_at_the_same_socket_is_left_alone(tmp_path: Path, monkeyp
 
         assert (ended.returncode is not None, other.poll()) == (True, None)
         other.kill()
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EROFS, "Read-only file system"), KeyboardInterrupt()])
+def test_a_daemon_whose_folder_cannot_be_kept_is_stopped(
+    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    process = subprocess.Popen(SLEEPER)
+    daemon = started_by(monkeypatch, process)
+    monkeypatch.setattr(Path, "rename", fails)
+
+    with contextlib.suppress(KeyboardInterrupt):
+        daemon.stop(keep=True)
+    assert (process.returncode, list(tmp_path.iterdir())) == (-9, [])
 
 
 def test_after_an_upgrade_both_daemons_are_killed_if_they_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

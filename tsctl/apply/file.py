@@ -168,6 +168,10 @@ def parse(text: str, name: str, folder: Path, store: Path | None) -> dict[str, M
         if models.is_empty:
             raise models.error("this is empty", "write `models: {}` to serve none")
         return {each: _model(node, each, folder, store) for each, node in models.mapping().items()}
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        problem = f"the character U+{error.character:04X} is not allowed"
+        raise CliError(f"{name}:{line}: this is no YAML: {problem}") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         where = name if mark is None else f"{name}:{mark.line + 1}"

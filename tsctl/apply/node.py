@@ -10,10 +10,16 @@ from tsctl.errors import CliError
 
 
 class MarkedLoader(yaml.SafeLoader):
-    """YAML's own loader; `checked` holds the mappings in which keys were looked for that are there twice."""
+    """YAML's own loader.
+
+    Attributes:
+        text: the whole file.
+        checked: the mappings in which keys were looked for that are there twice.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
+        self.text = text
         self.checked: set[int] = set()
 
 
@@ -86,7 +92,7 @@ class FileNode:
         """Return the value as YAML reads it.
 
         Raises:
-            CliError: the value is none of its tag, as in `!!int many`.
+            CliError: the value is none of its tag, as in `!!int many`, or by its form, as in `2024-13-45`.
         """
         if self._node is None:
             return None
@@ -94,7 +100,9 @@ class FileNode:
             return self._loader.construct_object(self._node, deep=True)
         except (ValueError, AttributeError, TypeError, OverflowError):  # PyYAML raises these for a text of another kind
             kind = str(self._node.tag).rpartition(":")[2]
-            raise self.error(f"this is {self._shown()}, which is no {kind}", f"remove `!!{kind}`") from None
+            written = "!" in self._loader.text[self._node.start_mark.index : self._node.end_mark.index]
+            hint = f"remove `!!{kind}`" if written else "correct it, or quote it"
+            raise self.error(f"this is {self._shown()}, which is no {kind}", hint) from None
 
     def read(self, reader: Callable[[Any], Any]) -> Any:
         """Return the value that a reader makes of this one.

@@ -27,6 +27,7 @@ PACKAGES = {
 _RELATIVE = re.compile(r"attempted relative import (?:with no known parent package|beyond top-level package)")
 _MISSING = re.compile(r"No module named '(?P<name>[^']+)'(?P<hidden>; '[^']+' is not a package)?")
 _CLOSE = 0.8
+_CONFLICT = "ConflictStatusException"  # the kind of the daemon's error
 
 
 def hint_for_import(error: str, folder: Path | None) -> str:
@@ -160,7 +161,8 @@ def _name(file: str) -> str:
 
 def is_taken(error: CliError) -> bool:
     """Return whether a registration was refused because the version is registered."""
-    return "already registered" in error.message
+    # The kind, too: the message of a model that does not load quotes the user's own error.
+    return error.kind == _CONFLICT and "already registered" in error.message
 
 
 def explained(error: CliError, name: str, folder: Path | None = None, target: str = "") -> CliError:

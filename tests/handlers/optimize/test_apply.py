@@ -13,11 +13,11 @@ from torch import nn
 from tests.handlers.device import DEVICE, GPU_ID, ROUNDING, USUAL
 from tests.handlers.optimize.loading import answer, done, loaded
 from tests.handlers.optimize.nets import put_archive
-from tsctl.handlers.builtin import scaled_decode
+from tsctl.handlers.builtin import fast_images, scaled_decode
 from tsctl.handlers.builtin.base import BaseHandler
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.vision import VisionHandler, example_image
-from tsctl.handlers.optimize import bfloat16, check, folding
+from tsctl.handlers.optimize import apply, bfloat16, check, folding
 from tsctl.handlers.optimize.apply import optimize
 from tsctl.handlers.optimize.checks.drift import TOLERANCES
 from tsctl.handlers.requests.preparation import IMAGENET
@@ -177,6 +177,20 @@ def test_the_tolerance_may_be_narrowed(model_dir: Path, entry: dict[str, str]) -
 def test_a_wrong_tolerance_is_a_sentence(tolerance: object, model_dir: Path, entry: dict[str, str]) -> None:
     with pytest.raises(HandlerError, match=r"^model-config.yaml: `optimizeTolerance` is .*; expected a map"):
         done(loaded(model_dir, entry, optimizeTolerance=tolerance))
+
+
+def test_without_assertions_too_the_plain_model_is_what_is_compared_with(
+    model_dir: Path, entry: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler = loaded(model_dir, entry)
+    monkeypatch.setattr(fast_images, "use", lambda handler: False)  # so that what spoils the model is the first
+    monkeypatch.setattr(folding, "fold", spoil)
+    module: dict[str, Any] = {"__name__": "without_assertions"}  # as by PYTHONOPTIMIZE
+
+    exec(compile(Path(apply.__file__).read_text(), apply.__file__, "exec", dont_inherit=True, optimize=1), module)
+
+    with pytest.raises(HandlerError, match="`optimize: fold` cannot be done: its drift is"):
+        module["optimize"](handler, ["fold"], model_dir, {}, 2)
 
 
 PLAIN = """

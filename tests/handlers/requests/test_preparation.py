@@ -222,9 +222,15 @@ def test_a_file_of_anybodys_is_read_or_refused_in_words(tmp_path: Path, name: st
     assert "model-config.yaml" in why and len(why) < 500
 
 
-@pytest.mark.parametrize("part", [0.0, 1e-320, float("nan")])
-def test_a_part_that_leaves_nothing_is_none(tmp_path: Path, part: float) -> None:
-    assert "crops nothing" in refusal(tmp_path, preprocessor=VIT | {"size": {"shortest_edge": 224}, "crop_pct": part})
+@pytest.mark.parametrize("part", [0.0, 1e-320, 1.2, float("nan"), "most"])
+@pytest.mark.parametrize("crop", [{}, {"do_center_crop": True, "crop_size": 224}], ids=["no crop", "a crop"])
+def test_a_part_that_cannot_be_left_by_a_crop_is_refused(tmp_path: Path, part: object, crop: dict[str, Any]) -> None:
+    document = VIT | {"size": {"shortest_edge": 224}, "crop_pct": part} | crop
+
+    assert f"its `crop_pct` is {part!r}: say `resize` in model-config.yaml" in refusal(tmp_path, preprocessor=document)
+
+
+def test_a_factor_that_is_no_number_is_refused(tmp_path: Path) -> None:
     assert "its pixels are not from 0 to 1" in refusal(tmp_path, preprocessor=VIT | {"rescale_factor": float("nan")})
 
 

@@ -82,10 +82,20 @@ def test_a_name_that_is_taken_is_refused_with_both_ways_out_and_a_hint_that_is_t
 
     told = "Model m is already registered: version 1.0, from m.mar."
 
-    error = explained(CliError(f"{told} Use another model_name, or unregister it first: `tsctl unregister m`."), "m")
+    refused = f"{told} Use another model_name, or unregister it first: `tsctl unregister m`."
+    error = explained(CliError(refused, kind="ConflictStatusException"), "m")
 
     assert (error.message, error.hint) == (told, "choose a name with `--name`, or `tsctl unregister m`")
     assert explained(hinted, "m") is hinted
+
+
+def test_a_model_whose_own_error_is_worded_like_that_keeps_its_line() -> None:
+    own = "KeyError: 'ResNet is already registered in models'"
+    details = traceback('  File "h.py", line 3, in load', "    models.add(ResNet)", error=own)
+
+    error = explained(CliError(FAILED + own, details=details, kind="InternalServerException"), "m")
+
+    assert error.message == f"h.py, line 3: {own}"
 
 
 DEEP = traceback(
