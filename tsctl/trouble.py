@@ -8,8 +8,8 @@ _Version = TypeVar("_Version", bound=Mapping[str, Any])
 
 
 def troubles_of(version: Mapping[str, Any]) -> list[str]:
-    """Return the troubles of a version in a few words each, the worst first; an older daemon tells none."""
-    return list(version.get("troubles", ()))
+    """Return the troubles of a version in a few words each, the worst first."""
+    return list(version["troubles"])
 
 
 def worst_first(versions: Iterable[_Version]) -> list[_Version]:

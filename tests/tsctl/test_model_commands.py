@@ -75,17 +75,17 @@ def test_of_several_versions_the_version_is_never_dropped() -> None:
     ("recent", "shown"),
     [
         ([RECENT, RECENT | {"p99Ms": 50.0}], "2408 requests, 6 errors, p99 up to 50.0 ms (b/1.0)"),
-        ([RECENT | {"requests": 0, "errors": 0, "p99Ms": None}, None], "0 requests, 0 errors"),
+        ([RECENT | {"requests": 0, "errors": 0, "p99Ms": None}], "0 requests, 0 errors"),
     ],
 )
-def test_status_sums_up_the_last_minute(recent: list[dict[str, Any] | None], shown: str) -> None:
-    models = [model(name, "1.0") | {"recent": each} for name, each in zip("ab", recent, strict=True)]
+def test_status_sums_up_the_last_minute(recent: list[dict[str, Any]], shown: str) -> None:
+    models = [model(name, "1.0") | {"recent": each} for name, each in zip("ab", recent, strict=False)]
 
     assert last_minute(models) == [("last minute", shown)]
 
 
-def test_status_of_an_older_daemon_has_no_last_minute() -> None:
-    assert last_minute([model("net", "1.0")]) == []
+def test_without_models_there_is_no_last_minute() -> None:
+    assert last_minute([]) == []
 
 
 @said_in("ended.txt")

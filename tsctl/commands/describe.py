@@ -52,7 +52,7 @@ def show(document: dict[str, Any]) -> None:
             ("model", f"{document['modelName']} {document['modelVersion']}"),
             ("state", render.state(ours["state"])),
             *([("trouble", render.named(text, STYLE))] if (text := beside_state(ours)) else []),
-            *_last_minute(ours.get("recent")),
+            *_last_minute(ours["recent"]),
             ("archive", document["modelUrl"]),
             *_routed(ours),
             *([("ephemeral", "served until it is unregistered or the daemon stops")] if ours.get("ephemeral") else []),
@@ -133,11 +133,11 @@ def show(document: dict[str, Any]) -> None:
         hint(f"retry with `tsctl retry {document['modelName']}/{document['modelVersion']}`")
 
 
-def _last_minute(recent: dict[str, Any] | None) -> list[tuple[str, str]]:
-    """Return the row of requests, latencies and errors; empty without requests, and from an older daemon."""
+def _last_minute(recent: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the row of requests, latencies and errors; empty without requests."""
     from tsctl.render import number_text
 
-    if recent is None or not (recent["requests"] or recent["errors"]):
+    if not (recent["requests"] or recent["errors"]):
         return []
     requests, errors = recent["requests"], recent["errors"]
     said = [f"{requests} request{'' if requests == 1 else 's'}, {number_text(requests / (recent['seconds'] or 1))}/s"]
@@ -287,7 +287,7 @@ def _isolated(isolated: dict[str, int]) -> list[tuple[str, str]]:
 def _quarantined(quarantine: dict[str, int] | None) -> list[tuple[str, str]]:
     """Return the row for requests that crash workers; empty without any."""
     if quarantine is None:
-        return []  # an older daemon
+        return []  # the daemon is without it
     texts = []
     if quarantine["crashesInARow"]:
         texts.append(f"workers that crashed in a row while running requests: {quarantine['crashesInARow']}")

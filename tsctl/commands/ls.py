@@ -58,17 +58,13 @@ def dropped(models: list[dict[str, Any]]) -> tuple[str, ...]:
 
 
 def columns(models: list[dict[str, Any]]) -> list[tuple[str, list[Any]]]:
-    """Return the titles and cells of the columns; an older daemon tells no recent errors and latencies, and no GPUs."""
+    """Return the titles and cells of the columns."""
     from tsctl import render
     from tsctl.gpu_text import held_text
 
     several = {model["name"] for model in models if not model["default"]}
-    recent, told = [model.get("recent") for model in models], [beside_state(model) for model in models]
-    held = [model.get("gpuMemory", {}) for model in models]
-    counted = [
-        (">ERRORS", ["-" if each is None else each["errors"] for each in recent]),
-        (">P99", [_milliseconds(None if each is None else each["p99Ms"]) for each in recent]),
-    ]
+    recent, told = [model["recent"] for model in models], [beside_state(model) for model in models]
+    held = [model["gpuMemory"] for model in models]
     return [
         ("MODEL", [render.named(model["name"], STYLE if troubles_of(model) else "") for model in models]),
         ("VERSION", [
@@ -83,7 +79,8 @@ def columns(models: list[dict[str, Any]]) -> list[tuple[str, list[Any]]]:
         (">DELAY", [f"{model['maxBatchDelay']:g} ms" for model in models]),
         ("BATCHING", [model["policy"] for model in models]),
         (">REQ/S", [render.number_text(model["arrivalsPerSecond"]) for model in models]),
-        *(counted if any(recent) else []),
+        (">ERRORS", [each["errors"] for each in recent]),
+        (">P99", [_milliseconds(each["p99Ms"]) for each in recent]),
         (">QUEUE", [model["queued"] for model in models]),
     ]  # fmt: skip
 

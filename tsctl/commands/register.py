@@ -110,9 +110,9 @@ def command(
         if not target.inferred:  # of an archive, whose author may be another: the whole traceback
             raise
         raise explained(error, name or target.model_name, folder_of(target), archive) from None
-    if no_wait and "modelName" in document:  # TorchServe's sentence does not name the model
+    if no_wait:  # TorchServe's sentence does not name the model
         document["status"] = starting_line(document["modelName"], document["modelVersion"])
-    with contextlib.suppress(CliError, KeyError):  # what is registered is registered, whatever its URL is
+    with contextlib.suppress(CliError):  # what is registered is registered, whatever its URL is
         document["url"] = url_of(client, document["modelName"], document["modelVersion"])
     if as_json:
         echo_json(document)

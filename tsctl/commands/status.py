@@ -79,12 +79,12 @@ def troubles(status: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def last_minute(models: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Return the row of recent requests, with the slowest model's latency; empty from an older daemon."""
+    """Return the row of recent requests, with the slowest model's latency; empty without models."""
     from tsctl.render import number_text
 
-    recent = [(model, model["recent"]) for model in models if model.get("recent")]
-    if not recent:
+    if not models:
         return []
+    recent = [(model, model["recent"]) for model in models]
     requests, errors = (sum(each[name] for _, each in recent) for name in ("requests", "errors"))
     texts = [f"{requests} requests", f"{errors} errors"]
     timed = [(each["p99Ms"], f"{model['name']}/{model['version']}") for model, each in recent if each["p99Ms"]]

@@ -11,13 +11,11 @@ _ALONE = "The function takes one request: those of a batch run in turn; hints of
 
 
 def show_registered(document: dict[str, Any]) -> None:
-    """Print the URL, the settings in force and the next command to stderr; less if an older daemon does not tell them.
+    """Print the URL, the settings in force and the next command to stderr.
 
     Args:
         document: of a registration, and its `url`, if it is known.
     """
-    if "batchSize" not in document:
-        return
     if "url" in document:
         echo(f"URL {document['url']}", err=True)
     for line in settings_lines(document):

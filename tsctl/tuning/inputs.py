@@ -33,11 +33,7 @@ def sample_input(
 
 def surroundings(settings: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return the settings of the daemon that are passed to its workers, from `/tsctl/config` by their names."""
-    return {
-        name: _said(settings[name]["value"])
-        for name in _SURROUNDINGS
-        if name in settings and settings[name]["origin"] != "default"  # an older daemon does not know them all
-    }
+    return {name: _said(settings[name]["value"]) for name in _SURROUNDINGS if settings[name]["origin"] != "default"}
 
 
 def _said(value: Any) -> str:

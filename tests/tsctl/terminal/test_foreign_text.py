@@ -15,6 +15,7 @@ from tests.tsctl.documents import DESCRIBED, model
 from tests.tsctl.fake_daemon import FakeDaemon
 from tests.tsctl.test_events_command import DIED
 from tests.tsctl.top import documents
+from tests.tsctl.transcripts import loaded
 from tsctl import render
 from tsctl.cli import all_verbs, main
 from tsctl.extension import Styled
@@ -88,7 +89,7 @@ SAID = {"status": "Registered", "modelName": "net", "modelVersion": "1.0", "warn
         (["route", "net"], "GET /models/net/route", {"modelName": "net", "default": "1.0", "route": None}),
         (["default", "net/2"], "PUT /models/net/2/set-default", SAID),
         (["unregister", "net"], "DELETE /models/net", SAID),
-        (["register", "net.mar", "--no-wait"], "POST /models", SAID),
+        (["register", "net.mar", "--no-wait"], "POST /models", loaded("registered") | SAID),
         (["status"], "GET /tsctl/status", STATUS),
         (["metrics"], "GET /metrics", "text"),
     ],

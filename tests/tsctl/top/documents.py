@@ -9,7 +9,8 @@ NAME = "a-model-whose-name-has-forty-characters1"
 def model(name: str = "m", version: str = "1.0", **facts: Any) -> dict[str, Any]:
     """Return a model of a live document: one ready worker and no requests."""
     return {
-        "name": name, "version": version, "default": True, "state": "ready", "ready": 1, "wanted": 1, "restarting": 0,
+        "name": name, "version": version, "default": True, "state": "ready", "troubles": [],
+        "ready": 1, "wanted": 1, "restarting": 0,
         "batchSize": 8, "maxBatchDelay": 10.0, "policy": "auto", "queued": 0, "running": 0, "oldestMs": None,
         "arrivalsPerSecond": 0.0,
         "recent": {"seconds": 60, "requests": 0, "errors": 0, "p50Ms": None, "p99Ms": None},

@@ -125,7 +125,7 @@ export function detail(main, [name, version]) {
     }
     const share = (count) => `${count.toLocaleString("en")} · ${count < total / 100 ? "<1" : Math.round((100 * count) / total)} %`;
     fill(reasons, bars(Object.entries(batching.reasons).sort((a, b) => b[1] - a[1]).map(([reason, count]) => [batching.meanings[reason] ?? reason, count, share(count)])));
-    fill(sizes, bars((batching.ranges ?? []).map(({ sizes: some, batches: count }) => [`${some} of ${batching.batchSize}`, count, share(count)])));
+    fill(sizes, bars(batching.ranges.map(({ sizes: some, batches: count }) => [`${some} of ${batching.batchSize}`, count, share(count)])));
   }
 
   function answersOf(live) {

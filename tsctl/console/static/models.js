@@ -90,7 +90,7 @@ export function models(main) {
     try {
       tell((await json(`events?limit=${limit}`)).events);
       events.hidden = false;
-    } catch { // an older daemon tells none, and one that is away is told of in the header
+    } catch { // a daemon that is away is told of in the header
     } finally {
       busy = false;
     }
