@@ -280,7 +280,7 @@ class TypedEntryPoint(EntryPoint):
 
     def _run_rows(self, rows: Sequence[int], values: Mapping[int, Values], context: Context) -> list[Any]:
         """Run each row as a call of its own: an exception fails only its row."""
-        alone = False  # where the rows are large together, each goes to the GPU before its own call
+        alone = False  # where the rows are large together, each that runs in turn goes to the GPU before its call
         if self._to_gpu is not None:
             tensors = {row: self._tensors_of(values[row]) for row in rows}
             there = self._to_gpu(tensors)
@@ -288,8 +288,9 @@ class TypedEntryPoint(EntryPoint):
             values = {row: values[row] | there[row] for row in rows}
         if not self._signature.waits and not self._signature.streams:
             return [self._run_row(row, values[row], context, alone) for row in rows]
-        # The calls of several rows are under way at the same time, each with a context of its own.
-        calls = [self._call(self._sent(values[row]) if alone else values[row], _only(context, row)) for row in rows]
+        # The calls of several rows are under way at the same time, each with a context of its own: tensors that are
+        # large together stay in main memory.
+        calls = [self._call(values[row], _only(context, row)) for row in rows]
         with _selected(context, rows):
             if self._signature.streams:
                 sender = _Sender(context)
@@ -299,16 +300,11 @@ class TypedEntryPoint(EntryPoint):
     def _tensors_of(self, values: Values) -> Values:
         return {name: values[name] for name in self._tensors if name in values}
 
-    def _sent(self, values: Values) -> Values:
-        """Return a row's values with its tensors on the GPU, unless they are large alone."""
-        assert self._to_gpu is not None
-        there: Values = self._to_gpu(self._tensors_of(values))
-        return values | there
-
     def _run_row(self, row: int, values: Values, context: Context, alone: bool) -> Any:
         try:
             if alone:
-                values = self._sent(values)
+                assert self._to_gpu is not None
+                values = values | self._to_gpu(self._tensors_of(values))
             if not self._signature.context:
                 return self._promise.check(self._call(values, context))
             with context.selected([row]):

@@ -79,6 +79,10 @@ class ToldLater(One):
     async def predict(self, row: torch.Tensor) -> list:
         return told(row)
 
+class ToldInPieces(One):
+    def predict(self, row: torch.Tensor):
+        yield told(row)
+
 class SendsPieces:
     def initialize(self, context):
         pass
@@ -113,7 +117,7 @@ gpu_copies.MOST_STAGED = 16  # bytes: two rows of two numbers
 ask("as much as is staged", Back(), "[1.5, 2]", "[3.5, 4]")
 ask("more than is staged", Back(), "[1.5, 2]", "[3.5, 4]", "[5.5]")
 ask("one large row", Back(), "[1.5, 2, 3, 4, 5]")
-for single in (Told(), ToldLater()):
+for single in (Told(), ToldLater(), ToldInPieces()):
     ask(f"large together: {type(single).__name__}", single, "[1.5, 2]", "[3.5, 4]", "[5.5]", "[1, 2, 3]")
 print(json.dumps(found))
 """
@@ -192,9 +196,18 @@ def test_a_batch_that_is_large_stays_in_main_memory_where_the_handler_may_refuse
     assert (seen["one large row"]["did"], seen["one large row"]["answers"]) == ({}, [["cpu", [1.5, 2, 3, 4, 5]]])
 
 
-@pytest.mark.parametrize("name", ["Told", "ToldLater"])
-def test_where_a_row_of_a_function_that_takes_one_is_depends_on_no_other_row(name: str, seen: dict[str, Any]) -> None:
-    of_rows = seen[f"large together: {name}"]
+def test_rows_that_are_large_together_go_one_by_one_where_their_calls_run_in_turn(seen: dict[str, Any]) -> None:
+    of_rows = seen["large together: Told"]
 
     assert of_rows["answers"] == [*there([1.5, 2.0], [3.5, 4.0], [5.5]), ["cpu", [1, 2, 3]]]
     assert of_rows["did"]["to_card_pinned"] == 3, "one copy for each"
+
+
+@pytest.mark.parametrize(("name", "where"), [("ToldLater", "answers"), ("ToldInPieces", "pieces")])
+def test_they_stay_in_main_memory_where_their_calls_are_under_way_together(
+    name: str, where: str, seen: dict[str, Any]
+) -> None:
+    of_rows = seen[f"large together: {name}"]
+
+    assert of_rows[where] == [["cpu", [1.5, 2.0]], ["cpu", [3.5, 4.0]], ["cpu", [5.5]], ["cpu", [1, 2, 3]]]
+    assert of_rows["did"] == {}
