@@ -284,7 +284,7 @@ def _settings(node: FileNode) -> dict[str, Any]:
 
 
 def _workers(node: FileNode) -> tuple[int, int]:
-    if not isinstance(node.value(), dict):
+    if not node.is_mapping:
         count = node.read(_count)
         return count, count
     members = node.mapping(("min", "max"))

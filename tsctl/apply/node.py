@@ -1,6 +1,6 @@
 """A part of a YAML file, with its key and line for messages."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -36,6 +36,10 @@ class FileNode:
     def is_empty(self) -> bool:
         """Return whether there is only a key, and no value."""
         return isinstance(self._node, yaml.ScalarNode) and not self._node.value
+
+    @property
+    def is_mapping(self) -> bool:
+        return isinstance(self._node, yaml.MappingNode)
 
     def error(self, problem: str, hint: str = "") -> CliError:
         line = 1 if self._node is None else self._node.start_mark.line + 1
@@ -92,17 +96,31 @@ class FileNode:
         """Return the value as YAML reads it.
 
         Raises:
-            CliError: the value is none of its tag, as in `!!int many`, or by its form, as in `2024-13-45`.
+            CliError: the value, or one in it, is none of its tag, as in `!!int many`, or by its form, as in
+                `2024-13-45`.
         """
         if self._node is None:
             return None
         try:
             return self._loader.construct_object(self._node, deep=True)
         except (ValueError, AttributeError, TypeError, OverflowError):  # PyYAML raises these for a text of another kind
+            self._loader.recursive_objects.clear()  # it leaves there what it has not finished
+            for part in self._parts():
+                part.value()  # raises for the first that is wrong
             kind = str(self._node.tag).rpartition(":")[2]
             written = "!" in self._loader.text[self._node.start_mark.index : self._node.end_mark.index]
             hint = f"remove `!!{kind}`" if written else "correct it, or quote it"
             raise self.error(f"this is {self._shown()}, which is no {kind}", hint) from None
+
+    def _parts(self) -> Iterator["FileNode"]:
+        """Yield the keys and values of a mapping, or the items of a list, in the order in which YAML reads them."""
+        if isinstance(self._node, yaml.MappingNode):
+            for key, value in self._node.value:
+                yield FileNode(self._file, self.key, self._loader, key)
+                yield FileNode(self._file, f"{self.key}.{key.value}", self._loader, value)
+        elif isinstance(self._node, yaml.SequenceNode):
+            for item in self._node.value:
+                yield FileNode(self._file, self.key, self._loader, item)
 
     def read(self, reader: Callable[[Any], Any]) -> Any:
         """Return the value that a reader makes of this one.
