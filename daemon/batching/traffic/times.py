@@ -160,9 +160,9 @@ AGES_BY_ONE: Final = 0.02  # … if that takes so many seconds, and less if shor
 FORGOTTEN: Final = 0.3  # batches: a kind with less weight is unknown
 ENOUGH: Final = 30.0  # batches: more are not counted …
 LEAST_WEIGHT: Final = 0.1  # … and the latest counts at least so much
-DISCOURAGED = 0.05  # of the time: added for each failed attempt
-CAUTION = 1.5  # times the usual deviation, and …
-DOUBT = 0.1  # … of the time: a kind measured once may be so much shorter
+DISCOURAGED: Final = 0.05  # of the time: added for each failed attempt
+CAUTION: Final = 1.5  # times the usual deviation, and …
+DOUBT: Final = 0.1  # … of the time: a kind measured once may be so much shorter
 
 
 class BatchKind:
