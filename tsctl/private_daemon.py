@@ -125,7 +125,7 @@ def _remove_abandoned(folder: Path) -> None:
         if not _is_owner(folder, owner.fileno()):
             return  # another has removed the folder's, and a third has made one again
         if not (folder / _KEPT).exists() and not _locked(folder / "state" / "lock"):
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
 
 
 def _open_owner(folder: Path) -> int:
@@ -217,8 +217,13 @@ def _await_end(pid: int) -> None:
 
 def _leave(lock: int, folder: Path) -> None:
     if not (folder / _KEPT).exists():
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
     os.close(lock)
+
+
+def _remove(folder: Path) -> None:
+    shutil.rmtree(folder / "state", ignore_errors=True)  # first: without _OWNER it would look kept, if this is cut off
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _forked() -> None:

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -67,6 +68,35 @@ def test_a_folder_that_an_earlier_version_has_kept_stays(tmp_path: Path) -> None
     remove_leftovers(tmp_path)
 
     assert (folder / "state").exists()
+
+
+@pytest.mark.parametrize(
+    "remove",
+    [
+        pytest.param(lambda folder: remove_leftovers(folder.parent), id="of another's"),
+        pytest.param(
+            lambda folder: private_daemon._leave(os.open(folder / "owner", os.O_RDONLY), folder), id="at the end"
+        ),
+    ],
+)
+def test_the_next_start_finishes_a_removal_that_was_cut_off(
+    remove: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, usual = folder_of(tmp_path), shutil.rmtree
+
+    def cut_off(removed: Path, **options: Any) -> None:
+        if removed == folder:  # the file system decides what in it goes first
+            (folder / "owner").unlink()
+            raise KeyboardInterrupt
+        usual(removed, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", cut_off)
+    with pytest.raises(KeyboardInterrupt):
+        remove(folder)
+    monkeypatch.undo()
+    remove_leftovers(tmp_path)
+
+    assert not folder.exists()
 
 
 def test_no_link_is_followed(tmp_path: Path) -> None:
