@@ -30,6 +30,7 @@ _KEPT = "kept"  # what _OWNER is called in a folder that stays
 _SHORT = Path("/tmp")  # where the folder is if the usual place is too deep for a socket
 
 _ours: weakref.WeakSet["PrivateDaemon"] = weakref.WeakSet()
+_staying: set[Path] = set()  # folders that this process does not remove
 
 
 class PrivateDaemon:
@@ -87,6 +88,7 @@ class PrivateDaemon:
             self._finalizer()
 
     def _keep(self) -> None:
+        _staying.add(self.folder)  # where it cannot be marked, it stays until the next private daemon starts
         with contextlib.suppress(OSError):  # it is stopped already, or nothing can be written there
             (self.folder / _OWNER).rename(self.folder / _KEPT)  # needs no room: the disk may be full
 
@@ -216,7 +218,7 @@ def _await_end(pid: int) -> None:
 
 
 def _leave(lock: int, folder: Path) -> None:
-    if not (folder / _KEPT).exists():
+    if folder not in _staying:
         _remove(folder)
     os.close(lock)
 

@@ -230,6 +230,20 @@ def test_a_daemon_that_does_not_listen_in_its_time_leaves_the_log_that_is_named(
     assert Path(raised.value.hint.split("`")[1]).is_file()
 
 
+def test_it_does_so_too_where_the_folder_cannot_be_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(starting, "DAEMON", SLEEPER)
+    monkeypatch.setattr(private_daemon, "TIMEOUT", 0.0)
+    monkeypatch.setattr(Path, "rename", fails)
+
+    with pytest.raises(NotStarted) as raised:
+        PrivateDaemon(())
+    assert Path(raised.value.hint.split("`")[1]).is_file()
+
+
 @pytest.mark.parametrize("before", ["open", "flock"])
 def test_where_another_start_removes_a_folder_before_its_lock_another_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str
@@ -312,7 +326,7 @@ def test_another_daemon_at_the_same_socket_is_left_alone(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("error", [OSError(errno.EROFS, "Read-only file system"), KeyboardInterrupt()])
-def test_a_daemon_whose_folder_cannot_be_kept_is_stopped(
+def test_a_daemon_whose_folder_cannot_be_marked_as_kept_is_stopped_and_leaves_it(
     error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object) -> None:
@@ -325,7 +339,7 @@ def test_a_daemon_whose_folder_cannot_be_kept_is_stopped(
 
     with contextlib.suppress(KeyboardInterrupt):
         daemon.stop(keep=True)
-    assert (process.returncode, list(tmp_path.iterdir())) == (-9, [])
+    assert (process.returncode, list(tmp_path.iterdir())) == (-9, [daemon.folder])
 
 
 def test_after_an_upgrade_both_daemons_are_killed_if_they_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
