@@ -135,20 +135,25 @@ def markdown(cells: Sequence[Cell], page: str = "") -> Iterator[str]:
     heads = ("model, in flight", "`auto`: answers/s, CPU ms", "size", "best constant size", "answers/s, CPU ms")
     yield f"| {' | '.join((*heads, 'in ones', 'of the best, of ones'))} |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
-    measured = {cell.name for cell in cells}
     for name, title in _TITLES.items():
-        if name not in measured:
+        measured = [cell for cell in cells if cell.name == name]
+        if not measured:
             yield from (line for line in page.splitlines() if line.startswith(f"| {title}, "))
-    for cell in cells:
-        ratios = f"{cell.auto.rate / cell.best.rate:.2f}, {cell.auto.rate / cell.ones.rate:.2f}"
-        yield (
-            f"| {_TITLES[cell.name]}, {cell.clients} | {_text(cell.auto)} | {cell.chosen} | {cell.size} |"
-            f" {_text(cell.best)} | {_text(cell.ones)} | {ratios} |"
-        )
+        for cell in measured:
+            ratios = f"{cell.auto.rate / cell.best.rate:.2f}, {cell.auto.rate / cell.ones.rate:.2f}"
+            yield (
+                f"| {title}, {cell.clients} | {_text(cell.auto)} | {cell.chosen} | {cell.size} |"
+                f" {_text(cell.best)} | {_text(cell.ones)} | {ratios} |"
+            )
 
 
 def _text(pace: Pace) -> str:
-    return f"{pace.rate:.3g}, {pace.cpu * 1000:.3g}"
+    return f"{_digits(pace.rate)}, {_digits(pace.cpu * 1000)}"
+
+
+def _digits(value: float) -> str:
+    """Return the first three digits of a number."""
+    return f"{float(f'{value:.3g}'):g}"
 
 
 def measure(served: Served, names: Sequence[str], seconds: float, rounds: int, page: Path | None) -> int:
