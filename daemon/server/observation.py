@@ -10,7 +10,7 @@ from tsctl.daemon.api.access_log import AccessLog, AnsweredRequests
 from tsctl.daemon.api.observing.events import EventsRoute
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core import logs
-from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.events.events import Events, Journal
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.extension import Service
@@ -36,20 +36,18 @@ class LoopWatch:
         self._clock = clock
         self._stalled = stalled
         self._due = 0.0
-        self._timer: Timer | None = None
+        self._ticker = Ticker(clock, LOOP_LOOK_EVERY, self._look)
 
     def begin(self) -> None:
         self._due = self._clock.now() + LOOP_LOOK_EVERY
-        self._timer = self._clock.later(LOOP_LOOK_EVERY, self._look)
+        self._ticker.begin()
 
     def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._ticker.close()
 
     def _look(self) -> None:
-        late = self._clock.now() - self._due
-        self.begin()
+        now = self._clock.now()
+        late, self._due = now - self._due, now + LOOP_LOOK_EVERY
         if late >= LOOP_LATE:
             self._stalled(late)
 

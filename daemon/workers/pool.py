@@ -43,6 +43,7 @@ class Pool:
 
     Attributes:
         wanted: the target number of workers.
+        spec: the configuration of those that are started from now on.
         cores: the number of cores they share.
         failure: why the last worker failed; None if none did, or one came up again and no place is given up.
         last_exit: how the last worker ended that was not told to, or None.
@@ -66,7 +67,7 @@ class Pool:
         self.crashes = 0
         self._engine = engine
         self._placement = placement or Placement()
-        self._spec = dataclasses.replace(spec, gpu_names=self._placement.names)
+        self.spec = dataclasses.replace(spec, gpu_names=self._placement.names)
         self._clock = clock
         self._listener = listener
         self.cores = cores
@@ -205,15 +206,15 @@ class Pool:
 
     def set_limits(self, batch_size: int, response_timeout: float, startup_timeout: float) -> None:
         """Use these limits from the next batch on; the startup timeout is for workers that start from now on."""
-        limited = self._spec.limited(batch_size, response_timeout)
-        self._spec = dataclasses.replace(limited, startup_timeout=startup_timeout)
+        limited = self.spec.limited(batch_size, response_timeout)
+        self.spec = dataclasses.replace(limited, startup_timeout=startup_timeout)
         for worker in self.workers:
             worker.set_limits(batch_size, response_timeout)
 
     def choose_threads(self, count: int | None) -> None:
         """Let each process of the workers use so many threads from the next batch on; None: a share of the cores."""
-        if count != self._spec.chosen_threads:
-            self._spec = dataclasses.replace(self._spec, chosen_threads=count)
+        if count != self.spec.chosen_threads:
+            self.spec = dataclasses.replace(self.spec, chosen_threads=count)
             self._tell_threads()
 
     def _tell_threads(self) -> None:
@@ -222,7 +223,7 @@ class Pool:
 
     def tell_workers(self, **fields: Any) -> None:
         """Send these further fields with the load of workers that start from now on (`WorkerSpec.told`)."""
-        self._spec = dataclasses.replace(self._spec, told={**self._spec.told, **fields})
+        self.spec = dataclasses.replace(self.spec, told={**self.spec.told, **fields})
 
     def give_up(self, failure: LoadFailure) -> None:
         """Record a permanent failure in one slot, without starting a worker."""
@@ -274,15 +275,15 @@ class Pool:
     @property
     def threads(self) -> int:
         """Intra-op threads of each worker's process, or of each of its processes."""
-        chosen = self._spec.chosen_threads or self._operators_threads
-        return threads_for(self.cores, self.wanted * self._spec.processes, chosen)
+        chosen = self.spec.chosen_threads or self._operators_threads
+        return threads_for(self.cores, self.wanted * self.spec.processes, chosen)
 
     @property
     def threads_in_all(self) -> int:
         """Intra-op threads of all workers together; 0 on GPUs, and on a cluster."""
-        if self._spec.devices or self._spec.engine is not None:
+        if self.spec.devices or self.spec.engine is not None:
             return 0
-        return self.wanted * self._spec.processes * self._threads_in_force
+        return self.wanted * self.spec.processes * self._threads_in_force
 
     @property
     def _threads_in_force(self) -> int:
@@ -306,25 +307,16 @@ class Pool:
         return None if crowded is None else "; ".join(crowded)
 
     @property
-    def spec(self) -> WorkerSpec:
-        """The configuration of the workers."""
-        return self._spec
-
-    @spec.setter
-    def spec(self, spec: WorkerSpec) -> None:
-        self._spec = spec
-
-    @property
     def oversubscription(self) -> str | None:
         """A warning that the workers have more threads than there are cores. None if not, on GPUs, or on a cluster."""
-        return self.shortage_with(self.wanted) if not self._spec.devices else None
+        return self.shortage_with(self.wanted) if not self.spec.devices else None
 
     def shortage_with(self, workers: int) -> str | None:
         """Return why so many workers have no room on the cores or GPUs of the version; None if they have.
 
         On GPUs there is room for one worker on each, or on each group of them. A cluster places its workers itself.
         """
-        spec = self._spec
+        spec = self.spec
         if spec.engine is not None:
             return None
         if spec.devices:
@@ -338,19 +330,19 @@ class Pool:
     @property
     def next_gpu_ids(self) -> Sequence[int]:
         """The GPUs that one more worker would get; empty on the CPU, and on a cluster."""
-        return self._placement.next(self._spec.devices, self._spec.gpus_each)
+        return self._placement.next(self.spec.devices, self.spec.gpus_each)
 
     def gpus_of(self, workers: int) -> Mapping[int, int]:
         """Return GPU → workers there: the present ones; without any, so many that would start."""
         present = self.workers
         if present:
             return Counter(gpu for worker in present for gpu in worker.gpu_ids)
-        return self._placement.plan(self._spec.devices, self._spec.gpus_each, workers)
+        return self._placement.plan(self.spec.devices, self.spec.gpus_each, workers)
 
     def _start(self, slot: Slot) -> None:
         slot.state = SlotState.STARTING
-        gpu_ids = self._placement.take_devices(self._spec.devices, self._spec.gpus_each)
-        spec = dataclasses.replace(self._spec, threads=self.threads, gpu_ids=gpu_ids)
+        gpu_ids = self._placement.take_devices(self.spec.devices, self.spec.gpus_each)
+        spec = dataclasses.replace(self.spec, threads=self.threads, gpu_ids=gpu_ids)
         try:
             slot.worker = (spec.engine or self._engine).start_worker(spec, self, self._listener.batches)
             self._listener.worker_started()
@@ -393,7 +385,7 @@ class Pool:
         if not any(each.state is SlotState.GAVE_UP for each in self.slots):
             self.failure = None
         worker.set_threads(self.threads)
-        worker.set_limits(self._spec.batch_size, self._spec.response_timeout)
+        worker.set_limits(self.spec.batch_size, self.spec.response_timeout)
         self._idle[worker] = None
         self._listener.pool_changed()
         self._listener.worker_idle()
