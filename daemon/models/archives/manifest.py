@@ -16,14 +16,12 @@ import yaml
 
 from tsctl.daemon.core.errors import BadRequest, InvalidModel
 from tsctl.daemon.core.texts.json_text import parse_json
-from tsctl.daemon.marfile import MANIFEST, NAME, VERSION, Manifest, ManifestError, parse_manifest
+from tsctl.daemon.marfile import MANIFEST, MOST_TEXT, NAME, VERSION, Manifest, ManifestError, parse_manifest
 from tsctl.daemon.models.request import Registration, Source
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.targets import TargetError, bare_target, is_bare, local_files, split_function, top_imports
 from tsctl.handlers.names import BUILT_IN, NOT_BUILT_IN, OWN_PACKAGE, split_handler
 from tsctl.handlers.texts.near import plain
-
-MOST_TEXT = 256 * 1024  # bytes of a manifest, of a model-config.yaml, of a requirements.txt
 
 
 def read_text(file: Path, name: str) -> bytes:
