@@ -169,8 +169,10 @@ def manifest_in_zip(zipped: zipfile.ZipFile) -> Any:
 
 
 def _is_manifest(member: str) -> bool:
+    if not member.endswith(MANIFEST):
+        return False
     parts = PurePosixPath(member).parts
-    return len(parts) <= 3 and parts[-2:] == PurePosixPath(MANIFEST).parts
+    return len(parts) <= 3 and parts[-2] == "MAR-INF"
 
 
 def _parsed(content: IO[bytes]) -> Any:

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from tsctl.apply.node import FileNode, MarkedLoader
+from tsctl.apply.node import FileNode, ParsedFile
 from tsctl.apply.route import read_route
 from tsctl.apply.state import ModelSpec, VersionSpec, absolute
 from tsctl.daemon.marfile import NAME, UNREADABLE, VERSION, manifest_in, parse_manifest
@@ -132,10 +132,9 @@ def parse(text: str, name: str, folder: Path, store: Path | None) -> dict[str, M
         name: of the file, for messages.
         folder: from which paths begin.
     """
-    loader: MarkedLoader | None = None
     try:
-        loader = MarkedLoader(text)
-        document = FileNode(name, "", loader, loader.get_single_node())
+        file = ParsedFile(name, text)
+        document = FileNode(file, "", file.root)
         models = document.mapping(("models",)).get("models")
         if models is None:
             raise document.error("`models` is missing", "write `models: {}` to serve none")
@@ -152,9 +151,6 @@ def parse(text: str, name: str, folder: Path, store: Path | None) -> dict[str, M
         raise CliError(f"{where}: this is no YAML: {getattr(error, 'problem', None) or error}") from None
     except RecursionError:
         raise CliError(f"{name}: this is nested too deeply") from None
-    finally:
-        if loader is not None:
-            loader.dispose()
 
 
 def _model(node: FileNode, name: str, folder: Path, store: Path | None) -> ModelSpec:
