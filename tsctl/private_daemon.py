@@ -224,8 +224,9 @@ def _leave(lock: int, folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    shutil.rmtree(folder / "state", ignore_errors=True)  # first: without _OWNER it would look kept, if this is cut off
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder / "state", ignore_errors=True)
+    if not (folder / "state").exists():  # else the next start tries again; without _OWNER the folder would look kept
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _forked() -> None:

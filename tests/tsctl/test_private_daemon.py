@@ -99,6 +99,24 @@ def test_the_next_start_finishes_a_removal_that_was_cut_off(
     assert not folder.exists()
 
 
+def test_the_next_start_tries_again_what_could_not_be_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = folder_of(tmp_path)
+    unlink = os.unlink
+
+    def refuse(name: str, **place: int) -> None:
+        if name == "lock":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        unlink(name, **place)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", refuse)
+        remove_leftovers(tmp_path)
+    assert (folder / "state" / "lock").exists()
+    remove_leftovers(tmp_path)
+
+    assert not folder.exists()
+
+
 def test_no_link_is_followed(tmp_path: Path) -> None:
     target = folder_of(tmp_path / "elsewhere")
     (tmp_path / f"{PREFIX}link").symlink_to(target)
