@@ -36,6 +36,11 @@ CHUNK = 1024 * 1024
 FORMATS = ("default", "zip-store", "tgz", "no-archive")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_\-.]*")
 VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_\-.+]*")
+_NAMES = {
+    "modelName", "modelVersion", "handler", "modelFile", "serializedFile", "configFile", "requirementsFile",
+}  # fmt: skip
+_LONGEST = 250  # bytes of such a name: a file's has 255, with `.py`
+_SHOWN = 200  # characters of a wrong value
 _LOCATION = re.compile(rb"\x0a\x08location\x12")  # of a StringStringEntryProto: the key, and before the value's length
 _TAR_HEADER = 16 * 1024  # bytes that may come before a member: its header, long names, extended headers
 _MOST_MEMBERS = 10_000  # of a tar file, that are looked at for the manifest: `archive_files` of a usual daemon
@@ -90,14 +95,16 @@ def parse_manifest(document: object) -> Manifest:
     model = document["model"]
     for key, value in model.items():
         if key != "extensions" and value is not None and not isinstance(value, str):
-            raise ManifestError(f"The manifest's `{key}` is {json.dumps(value)}; expected a string.")
+            raise ManifestError(f"The manifest's `{key[:_SHOWN]}` is {json.dumps(value)[:_SHOWN]}; expected a string.")
+        if key in _NAMES and value and (size := len(value.encode(errors="replace"))) > _LONGEST:
+            raise ManifestError(f"The manifest's `{key}` has {size} bytes; at most {_LONGEST} are taken.")
     if not model.get("modelName"):
         raise ManifestError("Model name is not defined.")
     runtime = document.get("runtime", "python")
     if runtime not in ("python", "python3"):
         raise ManifestError(
-            f"Runtime is not defined or invalid. (It is {json.dumps(runtime)}; `python` is served here: pack a model of"
-            " the C++ backend anew, with the handler base_handler.)"
+            f"Runtime is not defined or invalid. (It is {json.dumps(runtime)[:_SHOWN]}; `python` is served here: pack a"
+            " model of the C++ backend anew, with the handler base_handler.)"
         )
     return Manifest(
         model_name=model["modelName"],
