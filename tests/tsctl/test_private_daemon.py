@@ -330,6 +330,29 @@ def started_by(
     return PrivateDaemon((), socket)
 
 
+def test_the_folder_of_a_daemon_that_has_only_begun_stays_after_kill_9(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def begin(arguments: object, state_dir: Path, descriptors: tuple[int, ...], *_: object) -> tuple[Any, Any]:
+        del arguments, state_dir
+        begun.append(subprocess.Popen(SLEEPER, pass_fds=descriptors))
+        return begun[0], {}
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(private_daemon, "started", begin)
+
+    PrivateDaemon(()).forget()  # closes what the kernel would close
+    remove_leftovers(tmp_path)
+    before = list(tmp_path.iterdir())
+    begun[0].kill()
+    begun[0].wait()
+    remove_leftovers(tmp_path)
+
+    assert (len(before), list(tmp_path.iterdir())) == (1, [])
+
+
 def test_another_daemon_at_the_same_socket_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     ended = subprocess.Popen((sys.executable, "-c", ""))
