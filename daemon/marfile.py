@@ -36,10 +36,6 @@ CHUNK = 1024 * 1024
 FORMATS = ("default", "zip-store", "tgz", "no-archive")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_\-.]*")
 VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_\-.+]*")
-_NAMES = {
-    "modelName", "modelVersion", "handler", "modelFile", "serializedFile", "configFile", "requirementsFile",
-}  # fmt: skip
-_LONGEST = 250  # bytes of such a name: a file's has 255, with `.py`
 _SHOWN = 200  # characters of a wrong value
 _LOCATION = re.compile(rb"\x0a\x08location\x12")  # of a StringStringEntryProto: the key, and before the value's length
 _TAR_HEADER = 16 * 1024  # bytes that may come before a member: its header, long names, extended headers
@@ -96,8 +92,6 @@ def parse_manifest(document: object) -> Manifest:
     for key, value in model.items():
         if key != "extensions" and value is not None and not isinstance(value, str):
             raise ManifestError(f"The manifest's `{key[:_SHOWN]}` is {json.dumps(value)[:_SHOWN]}; expected a string.")
-        if key in _NAMES and value and (size := len(value.encode(errors="replace"))) > _LONGEST:
-            raise ManifestError(f"The manifest's `{key}` has {size} bytes; at most {_LONGEST} are taken.")
     if not model.get("modelName"):
         raise ManifestError("Model name is not defined.")
     runtime = document.get("runtime", "python")

@@ -123,7 +123,15 @@ def read_manifest(
     return manifest
 
 
+_NAMES = ("modelName", "modelVersion", "handler", "modelFile", "serializedFile", "configFile", "requirementsFile")
+_LONGEST = 250  # bytes of a name in a manifest: a file's has 255, with `.py`
+
+
 def _check(manifest: Manifest, model_dir: Path) -> None:
+    model = manifest.raw["model"]
+    for key in _NAMES:
+        if (size := len((model.get(key) or "").encode(errors="replace"))) > _LONGEST:
+            raise InvalidModel(f"The manifest's `{key}` has {size} bytes; at most {_LONGEST} are taken.")
     if not NAME.fullmatch(manifest.model_name):
         raise InvalidModel(f"`{manifest.model_name}` is no model name: letters, digits, `_`, `-` and `.` only.")
     if not VERSION.fullmatch(manifest.model_version):
