@@ -146,7 +146,7 @@ def _cast(array: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
         raise UnreadablePayload(f"expected values of type {np.dtype(dtype)}, got {array.dtype}")
     with np.errstate(over="ignore"):
         made = array.astype(dtype)
-    if made.dtype.kind == "f" and not np.isfinite(made).all():
+    if made.dtype.kind in "fc" and not np.isfinite(made).all():
         beyond = array[np.isinf(made) & np.isfinite(array)]
         if beyond.size:
             raise UnreadablePayload(f"{beyond[0]} is beyond {made.dtype}")

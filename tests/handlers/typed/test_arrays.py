@@ -112,11 +112,12 @@ def test_a_number_beyond_the_type_is_refused_and_not_infinite(decode: Any, value
     assert reason(lambda: decode(json.dumps(value).encode()), UnreadablePayload) == "-1e+300 is beyond float32"
 
 
-def test_what_is_infinite_or_nan_in_a_file_stays_so() -> None:
-    file = io.BytesIO()
-    np.save(file, np.array([np.inf, np.nan, 1.0]))
+def test_what_is_infinite_or_nan_in_a_file_stays_so_and_nothing_else_becomes_so() -> None:
+    file = to_npy(np.array([np.inf, np.nan, 1.0]))
+    refused = reason(lambda: array_of(to_npy(np.array([1e300 + 1j])), np.complex64), UnreadablePayload)
 
-    assert str(array_of(file.getvalue(), np.float32)) == str(np.array([np.inf, np.nan, 1.0]))
+    assert str(array_of(file, np.float32)) == str(np.array([np.inf, np.nan, 1.0]))
+    assert refused == "(1e+300+1j) is beyond complex64"
 
 
 def test_tensors_are_of_torchs_default_type_from_lists_and_of_the_files_type_from_files() -> None:
