@@ -13,10 +13,11 @@ and `handlers` are a user's own. Imports go left to right, through the named mod
 daemon never imports torch, so it starts in well under a second; the command line imports neither torch nor asyncio.
 
     __main__  server/  arguments → Config → assembly → serve → shutdown
-    paths  settings  model_settings  marfile
-                       the doors of the command line: where files are, the tables of settings, archives
+    paths  settings  model_settings/  targets/  marfile
+                       the doors of the command line: where files are, the tables of settings, what can be served
     core/              floor 1: errors, job, arena (memory shared with workers), clock, logs, states
       machine/         processes, memory, cgroups and GPUs, as the kernel and NVML tell
+      texts/           JSON, whatever is in its texts
     events/            what an operator must not miss: one table of kinds, a ring, a file
     config/            values with their origins, TorchServe's config.properties, addresses, tokens
     http/              bytes ↔ requests and answers; knows no models
@@ -24,6 +25,7 @@ daemon never imports torch, so it starts in well under a second; the command lin
       bounds/          budgets that all connections share, and a connection's part in them
       states/          the machines of a connection and of its receiver
     metrics/           counters and measurements, and their text for Prometheus
+      torchserve/      TorchServe's metrics modes and declarations
     workers/           engines, workers, pools
       processes/       how worker processes are made (templates, exec), their output, their end
       rows/            workers that run requests row by row: their places, and what becomes late
@@ -32,35 +34,24 @@ daemon never imports torch, so it starts in well under a second; the command lin
       traffic/         learned from the traffic: batch times, arrivals, callers
     models/            the registered models
       archives/        their archives, from download to unpacked directory
+      registering/     rules of a registration: the settings that it keeps, the names that it may take
       persistence/     the snapshot, and a start from it
       routing/         which version answers a request that names none
+      reporting/       from what pools and dispatchers notice to events
     api/               the routes; authorisation
       inference/       predictions, forms
       management/      TorchServe's management API; the control socket's documents
+      observing/       events, batches and numbers for whoever watches the daemon
       json_text/       large JSON in steps: its members found and counted, its syntax checked, before anything is built
       tensors/         inference requests in tensors, and their answers: elements, JSON, binary data, declarations
     lifecycle/         the process: sockets and locks, the two ways into service, the service manager, its end
       upgrade/         its replacement: old and new
     extension          the seam between the core and the shelf: what a capability may add to a daemon
     declarations       what a capability adds to tables, and says of its protocol and its fields
-    extensions/        the shelf: a folder for each capability that the core does not know
-      optimizing/      the fastest set of optimisations of a model, found by trials while it serves
-      ranks/           models that several processes or GPUs run together
-      ray/             workers on a Ray cluster: the bridge, a source of processes as templates are
-      residency/       models that a request loads, and that are unloaded when idle; a budget of memory for all of them
-      cache/           answers that are given again to equal requests
-      rollouts/        a new version takes over step by step, and goes back by itself
-      routing/         commands for the shares of a model's versions; the shares where versions are shown
-      scaling/         how many workers a version has, where a target of the waiting time is set
-      grouping/        batches of requests with similar lengths
-      fitting/         smaller batches where one did not fit into its worker's memory
-      history/         what each version did in the last 15 minutes
-      verdict/         whether the workers keep up, in one sentence with its command
-      keys/            clients that are known by keys: their models, rates and priorities
-      oip/             the Open Inference Protocol, version 2, over HTTP: health, requests, the repository
-      openai/          OpenAI's API for completions and chats, over text handlers
+    extensions/        the shelf: a folder for each capability that the core does not know; its first line says which
     server/            the parts of a daemon, wired; the list of extensions
     tools/             programs of their own, never imported: `tsctl check`, `tune`
+      fetch/           downloads one object of a store
 
 tests/test_imports.py is the table of who may import whom; tests/test_house.py measures that there are few rooms,
 few floors and no circle. Programs that measure, compare and attack all of this are in tests/lab.

@@ -1,15 +1,19 @@
-"""The model archive: its manifest, and its writer.
+"""The model archive: its manifest, which is read without unpacking the archive, and its writer.
 
 A `.mar` is a zip with the model's files at its root and `MAR-INF/MANIFEST.json`; the layout
-and the keys are those of torch-model-archiver 0.12. Reading and unpacking untrusted archives
-is in `tsctl.daemon.models.archives.unpack`; here is only the part shared with the command line.
+and the keys are those of torch-model-archiver 0.12. Unpacking untrusted archives is in
+`tsctl.daemon.models.archives.unpack`; here is only the part shared with the command line.
 
 Standard library only: the command line imports this module.
 """
 
+import contextlib
+import errno
 import glob
+import gzip
 import io
 import json
+import math
 import mmap
 import os
 import re
@@ -18,18 +22,30 @@ import tarfile
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
 
 from tsctl.handlers.names import BUILT_IN, NOT_BUILT_IN, split_handler
 
 MANIFEST = "MAR-INF/MANIFEST.json"
+MOST_TEXT = 256 * 1024  # bytes of a manifest, of a model-config.yaml, of a requirements.txt
+CHUNK = 1024 * 1024
 FORMATS = ("default", "zip-store", "tgz", "no-archive")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_\-.]*")
 VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_\-.+]*")
+_SHOWN = 200  # characters of a wrong value
 _LOCATION = re.compile(rb"\x0a\x08location\x12")  # of a StringStringEntryProto: the key, and before the value's length
+_TAR_HEADER = 16 * 1024  # bytes that may come before a member: its header, long names, extended headers
+_MOST_MEMBERS = 10_000  # of a tar file, that are looked at for the manifest: `archive_files` of a usual daemon
+# Errors that zipfile, tarfile and their decompressors raise for damaged bytes (the test feeds them some).
+DAMAGED = (
+    zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, LookupError, ValueError,
+    OverflowError,
+)  # fmt: skip
+UNREADABLE = (*DAMAGED, OSError, RuntimeError)  # the last of deep nesting, and of a zip that zipfile does not support
 _DROPPED = {"__MACOSX", "__pycache__", "MAR-INF"}  # the last: an unpacked archive, packed again
 
 
@@ -75,14 +91,14 @@ def parse_manifest(document: object) -> Manifest:
     model = document["model"]
     for key, value in model.items():
         if key != "extensions" and value is not None and not isinstance(value, str):
-            raise ManifestError(f"The manifest's `{key}` is {json.dumps(value)}; expected a string.")
+            raise ManifestError(f"The manifest's `{key[:_SHOWN]}` is {json.dumps(value)[:_SHOWN]}; expected a string.")
     if not model.get("modelName"):
         raise ManifestError("Model name is not defined.")
     runtime = document.get("runtime", "python")
     if runtime not in ("python", "python3"):
         raise ManifestError(
-            f"Runtime is not defined or invalid. (It is {json.dumps(runtime)}; `python` is served here: pack a model of"
-            " the C++ backend anew, with the handler base_handler.)"
+            f"Runtime is not defined or invalid. (It is {json.dumps(runtime)[:_SHOWN]}; `python` is served here: pack a"
+            " model of the C++ backend anew, with the handler base_handler.)"
         )
     return Manifest(
         model_name=model["modelName"],
@@ -95,6 +111,142 @@ def parse_manifest(document: object) -> Manifest:
         requirements_file=model.get("requirementsFile"),
         raw=document,
     )
+
+
+def manifest_in(archive: Path, most: float = math.inf) -> Any:
+    """Read the manifest's JSON value from an archive that is not unpacked. Blocks.
+
+    Whoever looks into an archive before it is registered does so here; the registration reads the manifest of the
+    folder that it has unpacked (models/archives/manifest.py), within the same bound.
+
+    Args:
+        archive: a zip, a gzipped tar, or a folder; the manifest is below its root, or below a folder there.
+        most: bytes of a tar file that are unpacked to find it.
+
+    Raises:
+        UNREADABLE: there is no manifest, or none that the registration would read.
+    """
+    if archive.is_dir():
+        for folder in (archive, *sorted(each for each in archive.iterdir() if each.is_dir())):
+            if (folder / MANIFEST).is_file():
+                with (folder / MANIFEST).open("rb") as file:
+                    return _parsed(file)
+    with _open(archive) as file:
+        if file.read(2) == b"PK":
+            with open_zip(archive) as zipped:
+                return manifest_in_zip(zipped)
+        file.seek(0)
+        with TarBytes(io.BufferedReader(file), most) as stream, tarfile.open(fileobj=stream, mode="r:") as tarred:
+            for _, member in zip(range(_MOST_MEMBERS), tarred, strict=False):
+                stream.between = False
+                if member.isreg() and _is_manifest(member.name):
+                    content = tarred.extractfile(member)
+                    assert content is not None
+                    return _parsed(content)
+                stream.between = True
+    raise LookupError(MANIFEST)
+
+
+@contextlib.contextmanager
+def open_zip(archive: Path, most: int = CHUNK) -> Iterator[zipfile.ZipFile]:
+    """Open a zip whose directory has at most so many bytes; `UNREADABLE` has the errors."""
+    with ZipBytes(_open(archive), most) as raw, zipfile.ZipFile(raw) as zipped:
+        yield zipped
+
+
+def _open(archive: Path) -> io.FileIO:
+    if not archive.is_file():  # a pipe would be waited for
+        raise FileNotFoundError(errno.ENOENT, "no file", str(archive))
+    return io.FileIO(archive)
+
+
+def manifest_in_zip(zipped: zipfile.ZipFile) -> Any:
+    """Read the manifest's JSON value from a zip; errors as in `manifest_in`."""
+    info = next((each for each in zipped.infolist() if _is_manifest(each.filename)), None)
+    if info is None or not is_bounded(info):
+        raise LookupError(MANIFEST)
+    with zipped.open(info) as content:
+        return _parsed(content)
+
+
+def _is_manifest(member: str) -> bool:
+    if not member.endswith(MANIFEST):
+        return False
+    parts = PurePosixPath(member).parts
+    return len(parts) <= 3 and parts[-2] == "MAR-INF"
+
+
+def _parsed(content: IO[bytes]) -> Any:
+    text = content.read(MOST_TEXT + 1)
+    if len(text) > MOST_TEXT:
+        raise ValueError(f"the manifest has more than {MOST_TEXT} bytes")
+    return json.loads(text)
+
+
+def is_bounded(info: zipfile.ZipInfo) -> bool:
+    """Return whether zipfile unpacks a member piece by piece.
+
+    It unpacks a chunk of bzip2 or lzma at once: a megabyte of bzip2 can be 20 GB.
+    """
+    return info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+class ZipBytes(io.BufferedReader):
+    """A zip's bytes, with a bounded directory.
+
+    zipfile reads the directory whole: a million members would be objects before the first is seen.
+    """
+
+    def __init__(self, file: io.RawIOBase, most: int) -> None:
+        super().__init__(file)
+        self._most = most
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is not None and size > self._most:
+            raise zipfile.BadZipFile(f"its directory has {size} bytes, and at most {self._most} are allowed")
+        return super().read(size)
+
+
+class TarBytes(gzip.GzipFile):
+    """A tar file's bytes, with at most `_TAR_HEADER` of them before a member.
+
+    tarfile reads a header whole whatever its size, follows chains of headers and lists of holes, and searches them
+    with regular expressions that take quadratic time in a run of digits (CVE-2024-6232).
+
+    Attributes:
+        between: whether the bytes read now are not a member's content.
+        last: the bytes that were read last between members.
+    """
+
+    def __init__(self, file: IO[bytes], most: float = math.inf) -> None:
+        super().__init__(fileobj=file)
+        self.last = b""
+        self._left: int | None = _TAR_HEADER
+        self._most = most  # bytes that are passed over
+
+    @property
+    def between(self) -> bool:
+        return self._left is not None
+
+    @between.setter
+    def between(self, between: bool) -> None:
+        self._left = _TAR_HEADER if between else None
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if offset > self._most:  # a member may be terabytes of zeros
+            raise EOFError(f"more than {self._most} bytes")
+        return super().seek(offset, whence)
+
+    def read(self, size: int | None = -1) -> bytes:
+        if self._left is None or size is None:
+            return super().read(size)
+        self._left -= size
+        if self._left < 0:
+            raise tarfile.ReadError(f"headers of more than {_TAR_HEADER} bytes")
+        data = self.last = super().read(size)
+        if re.search(rb"[0-9]{256}", data):
+            raise tarfile.ReadError("a header with a number of more than 255 digits")
+        return data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

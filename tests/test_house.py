@@ -136,12 +136,12 @@ def test_the_map_of_a_package_names_what_is_there() -> None:
     assert [f"{package}: {name}" for package, name in named if f"{package}.{name}" not in SOURCES] == []
 
 
-def test_the_map_of_the_house_names_folders_that_are_there() -> None:
-    above, missing, count = "", [], 0
-    for indent, name in re.findall(r"^ {4}( {2})?(\w+)/ {2}", SOURCES["daemon"].read_text(), re.MULTILINE):
-        above, count = above if indent else name, count + 1
-        package = f"daemon.{above}.{name}" if indent else f"daemon.{name}"
-        missing += [package] if package not in SOURCES else []
+def test_the_map_of_the_house_has_each_folder_of_the_core() -> None:
+    above, named = "", []
+    for indent, names in re.findall(r"^ {4}( {2})?((?:\w+/? +)+)", SOURCES["daemon"].read_text(), re.MULTILINE):
+        for name in re.findall(r"(\w+)/", names):
+            above = above if indent else name
+            named.append(f"daemon.{above}.{name}" if indent else f"daemon.{name}")
+    inner = re.compile(r"daemon\.(?!extensions\.)\w+(\.\w+)?")  # of the shelf, each folder says what it is
 
-    assert count > 30
-    assert missing == []
+    assert set(named) == {module for module in SOURCES if is_package(module) and inner.fullmatch(module)}

@@ -47,9 +47,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "daemon.http": ("daemon.http", "daemon.server.extensions", "handlers.texts.near"),
     "daemon.lifecycle": (
-        "daemon.lifecycle", "daemon.config", "daemon.events", "daemon.http.listener", "daemon.metrics", "daemon.models",
-        "daemon.paths", "daemon.setting_values", "daemon.workers.cores", "daemon.workers.processes.import_scan",
-        "daemon.workers.processes.spawn",
+        "daemon.lifecycle", "daemon.config", "daemon.events", "daemon.http.listener", "daemon.marfile",
+        "daemon.metrics", "daemon.models", "daemon.paths", "daemon.setting_values", "daemon.workers.cores",
+        "daemon.workers.processes.import_scan", "daemon.workers.processes.spawn",
     ),
     "daemon.lifecycle.upgrade.shim": (),
     "daemon.marfile": ("handlers.names",),

@@ -25,7 +25,7 @@ GRACE = 5.0  # seconds that running requests have at the end
 STOP_MARGIN = 10.0  # seconds beyond, after which the daemon is killed
 PREFIX = "tsctl-own-"
 SOCKET = "control.sock"  # in the folder
-_OWNER = "owner"  # locked by the process whose daemon it is, and by one that removes the folder
+_OWNER = "owner"  # locked by the process whose daemon it is, with the daemon, and by one that removes the folder
 _KEPT = "kept"  # what _OWNER is called in a folder that stays
 _SHORT = Path("/tmp")  # where the folder is if the usual place is too deep for a socket
 
@@ -60,8 +60,9 @@ class PrivateDaemon:
         ours = (
             f"--socket={self.socket}", f"--state-dir={self.state_dir}", f"--grace={GRACE:g}", f"--parent-fd={reading}"
         )  # fmt: skip
+        inherited = (reading, self._lock)  # the lock: after kill -9 the folder is not abandoned while it begins
         try:
-            process, self.status = started([*ours, *arguments], self.state_dir, (reading,), environment, TIMEOUT)
+            process, self.status = started([*ours, *arguments], self.state_dir, inherited, environment, TIMEOUT)
         except BaseException as error:
             if isinstance(error, NotAnswered):
                 self._keep()
@@ -224,8 +225,9 @@ def _leave(lock: int, folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    shutil.rmtree(folder / "state", ignore_errors=True)  # first: without _OWNER it would look kept, if this is cut off
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder / "state", ignore_errors=True)
+    if not (folder / "state").exists():  # else the next start tries again; without _OWNER the folder would look kept
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _forked() -> None:

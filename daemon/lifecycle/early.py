@@ -12,7 +12,6 @@ import json
 import os
 import resource
 import zipfile
-import zlib
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -21,12 +20,11 @@ from typing import Any
 from tsctl.daemon import paths
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.worker_env import model_environment
+from tsctl.daemon.marfile import UNREADABLE, manifest_in, manifest_in_zip, open_zip
 from tsctl.daemon.workers.processes.import_scan import needs_in, needs_of
 from tsctl.daemon.workers.processes.spawn import StartedTemplate, base_environment, start_template
 
-_MANIFEST = "MAR-INF/MANIFEST.json"
-_DAMAGED = (zipfile.BadZipFile, zlib.error)
-_MOST = 1024 * 1024  # bytes of a file that are read
+_MOST = 1024 * 1024  # bytes of a Python file that are read
 
 
 def start_early(config: Config, *, replacing: bool) -> StartedTemplate | None:
@@ -92,14 +90,13 @@ def _remembered(config: Config) -> Iterator[bool]:
 def _archive_needs_torch(path: Path) -> bool:
     try:
         if path.is_dir():
-            with (path / _MANIFEST).open("rb") as file:
-                return needs_of(_handler(json.loads(file.read(_MOST))), path).torch
-        with zipfile.ZipFile(path) as archive:
-            handler = _handler(json.loads(_reader(archive, archive.getinfo(_MANIFEST))()))
+            return needs_of(_handler(manifest_in(path)), path).torch
+        with open_zip(path) as archive:
+            handler = _handler(manifest_in_zip(archive))
             files = [info for info in archive.infolist() if info.filename.endswith(".py") and "/" not in info.filename]
             texts = {info.filename: _reader(archive, info) for info in files}
             return needs_in(handler, texts).torch
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, EOFError, *_DAMAGED):
+    except (*UNREADABLE, TypeError):
         return False  # the registration reports what is wrong
 
 

@@ -87,7 +87,7 @@ def _read_url(url: str) -> ServeTarget:
 def _read_file(file: Path, function: str) -> ServeTarget:
     if file.suffix in BARE_SUFFIXES:
         return bare_target(file, function)
-    if is_of_torch(file):
+    if file.suffix != ".mar" and is_of_torch(file):  # thousands of archives are looked into once
         raise _misnamed(file)
     if file.name.endswith(ARCHIVE_SUFFIXES) or _is_archive(file):
         return ServeTarget(kind="archive", url=str(file), path=file)

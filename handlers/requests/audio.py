@@ -33,7 +33,8 @@ class Audio:
     """A sound.
 
     Attributes:
-        channels: float32, shape (channels, samples), as in the file; from -1 to 1 for a file of whole numbers.
+        channels: float32, shape (channels, samples), as in the file: finite, and from -1 to 1 for a file of whole
+            numbers.
         rate: samples a second.
         MAX_SAMPLES: of all channels together; files with more are refused before they are decoded. None: no limit.
     """
@@ -65,15 +66,17 @@ def decode_audio(encoded: bytes | bytearray, admit: Callable[[int], None] | None
         admit: called with the number of samples of all channels before they are decoded; may raise TooManyPixels.
 
     Raises:
-        UnreadablePayload: the file is none of these, is damaged, or has more than `Audio.MAX_SAMPLES`.
+        UnreadablePayload: the file is none of these, is damaged, has more than `Audio.MAX_SAMPLES`, or holds a sample
+            that is NaN, infinite, or beyond float32.
         TooManyPixels: `admit` raised it.
     """
     if encoded[:4] == b"RIFF" and encoded[8:12] == b"WAVE":
         wave = _read_wave(encoded)
         if wave is not None:
             _bound(wave.frames, wave.channels, admit)
-            return _decode_wave(wave)
-    return _by_soundfile(encoded, admit)
+            sound = _decode_wave(wave)
+            return _finite(sound) if wave.floats else sound
+    return _finite(_by_soundfile(encoded, admit))
 
 
 def to_wav(sound: Audio) -> bytes:
@@ -87,6 +90,22 @@ def to_wav(sound: Audio) -> bytes:
         + head
         + (struct.pack("<4sI", b"data", len(data)) + data)
     )
+
+
+def _finite(sound: Audio) -> Audio:
+    """Return a sound of finite samples; a model would answer one that is not with NaN, and 200.
+
+    Raises:
+        UnreadablePayload: naming the first sample that is not finite.
+    """
+    values = sound.channels
+    if values.size and not np.isfinite((values.min(), values.max())).all():  # both are NaN if a value is
+        at, channel = divmod(int((~np.isfinite(values.T)).argmax()), len(values))
+        raise UnreadablePayload(
+            f"sample {at + 1} of channel {channel + 1} is {values[channel, at]} as float32, at {at / sound.rate:.3f} s;"
+            " only finite samples are taken: replace it, as `numpy.nan_to_num` does, or send whole numbers"
+        )
+    return sound
 
 
 class _Wave(NamedTuple):
@@ -151,7 +170,8 @@ def _wave_of(form: bytes, data: memoryview) -> _Wave | None:
 def _decode_wave(wave: _Wave) -> Audio:
     data = wave.data[: wave.frames * wave.width * wave.channels]
     if wave.floats:
-        values = np.frombuffer(data, f"<f{wave.width}").astype(np.float32)  # a copy, which may be written to
+        with np.errstate(over="ignore", invalid="ignore"):  # the result is checked
+            values = np.frombuffer(data, f"<f{wave.width}").astype(np.float32)  # a copy, which may be written to
     elif wave.width == 1:  # unsigned, unlike all others
         values = (np.frombuffer(data, np.uint8).astype(np.float32) - np.float32(128)) / np.float32(128)
     elif wave.width == 3:

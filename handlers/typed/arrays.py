@@ -85,7 +85,8 @@ def tensor_of(value: Any) -> Any:
     """Decode a tensor, as `array_of` does; the fractions of a JSON list become torch's default dtype.
 
     Raises:
-        UnreadablePayload: the value is not an array of numbers, or of a type that torch lacks.
+        UnreadablePayload: the value is not an array of numbers, or of a type that torch lacks, or holds a number beyond
+            torch's default dtype.
     """
     array = array_of(value)
     is_file = isinstance(value, (bytes, bytearray, memoryview)) and bytes(value[: len(MAGIC)]) == MAGIC
@@ -115,7 +116,13 @@ def _as_fractions(tensor: Any) -> Any:
     """Return a tensor whose fractions, if it has any, are of torch's default dtype."""
     import torch
 
-    return tensor.to(torch.get_default_dtype()) if tensor.is_floating_point() else tensor
+    default = torch.get_default_dtype()
+    if not tensor.is_floating_point() or tensor.dtype == default:
+        return tensor
+    usual = tensor.to(default)
+    if not usual.isfinite().all() and (beyond := tensor[usual.isinf() & tensor.isfinite()]).numel():
+        raise UnreadablePayload(f"{beyond[0].item()} is beyond {str(default).removeprefix('torch.')}")
+    return usual
 
 
 def _in_torch(array: np.ndarray[Any, Any]) -> Any:
@@ -137,4 +144,10 @@ def _cast(array: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
         dtype = array.dtype
     if not fits:
         raise UnreadablePayload(f"expected values of type {np.dtype(dtype)}, got {array.dtype}")
-    return array.astype(dtype)
+    with np.errstate(over="ignore"):
+        made = array.astype(dtype)
+    if made.dtype.kind in "fc" and not np.isfinite(made).all():
+        beyond = array[np.isinf(made) & np.isfinite(array)]
+        if beyond.size:
+            raise UnreadablePayload(f"{beyond[0]} is beyond {made.dtype}")
+    return made

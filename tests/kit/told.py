@@ -43,6 +43,8 @@ def told_in(files: Iterable[Path]) -> pytest.MarkDecorator:
 
 def _parts(files: Iterable[Path]) -> Iterator[Told]:
     for file in sorted(files):
-        for part in f"\n{file.read_text()}".split("\n## ")[1:]:
-            title, *lines = part.rstrip("\n").splitlines()
-            yield Told(file, title, lines)
+        before, *parts = f"\n{file.read_text()}".split("\n## ")
+        claims = [Told(file, title, lines) for title, *lines in (part.rstrip("\n").splitlines() for part in parts)]
+        if before.strip() or not claims or not all(claim.lines for claim in claims):  # nothing would fail
+            raise pytest.UsageError(f"{file}: a claim is a line `## TITLE`, and lines of its own below it")
+        yield from claims

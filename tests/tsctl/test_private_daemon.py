@@ -99,6 +99,24 @@ def test_the_next_start_finishes_a_removal_that_was_cut_off(
     assert not folder.exists()
 
 
+def test_the_next_start_tries_again_what_could_not_be_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = folder_of(tmp_path)
+    unlink = os.unlink
+
+    def refuse(name: str, **place: int) -> None:
+        if name == "lock":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        unlink(name, **place)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", refuse)
+        remove_leftovers(tmp_path)
+    assert (folder / "state" / "lock").exists()
+    remove_leftovers(tmp_path)
+
+    assert not folder.exists()
+
+
 def test_no_link_is_followed(tmp_path: Path) -> None:
     target = folder_of(tmp_path / "elsewhere")
     (tmp_path / f"{PREFIX}link").symlink_to(target)
@@ -310,6 +328,29 @@ def started_by(
     for patience in ("GRACE", "STOP_MARGIN"):
         monkeypatch.setattr(private_daemon, patience, 0.0)
     return PrivateDaemon((), socket)
+
+
+def test_the_folder_of_a_daemon_that_has_only_begun_stays_after_kill_9(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def begin(arguments: object, state_dir: Path, descriptors: tuple[int, ...], *_: object) -> tuple[Any, Any]:
+        del arguments, state_dir
+        begun.append(subprocess.Popen(SLEEPER, pass_fds=descriptors))
+        return begun[0], {}
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(private_daemon, "started", begin)
+
+    PrivateDaemon(()).forget()  # closes what the kernel would close
+    remove_leftovers(tmp_path)
+    before = list(tmp_path.iterdir())
+    begun[0].kill()
+    begun[0].wait()
+    remove_leftovers(tmp_path)
+
+    assert (len(before), list(tmp_path.iterdir())) == (1, [])
 
 
 def test_another_daemon_at_the_same_socket_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,29 +19,23 @@
 An error names the file, the line and the key.
 """
 
-import json
 import os
 import re
-import tarfile
-import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
-from tsctl.apply.node import FileNode, MarkedLoader
+from tsctl.apply.node import FileNode, ParsedFile
 from tsctl.apply.route import read_route
 from tsctl.apply.state import ModelSpec, VersionSpec, absolute
-from tsctl.daemon.marfile import MANIFEST, NAME, VERSION, ManifestError, parse_manifest
+from tsctl.daemon.marfile import NAME, UNREADABLE, VERSION, manifest_in, parse_manifest
 from tsctl.daemon.model_settings import MOST_WORKERS
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.targets import FALLBACK_BATCH_SIZE, MODULE, ServeTarget
 from tsctl.errors import CliError
 from tsctl.serving.requests import parameters_of, registered_target
-
-_MOST = 1 << 20  # bytes of a manifest
-_MOST_MEMBERS = 10_000
 
 
 class NamedSource(NamedTuple):
@@ -101,30 +95,10 @@ def _version_in(url: str) -> str:
     if "://" in url:
         return ""
     try:
-        for document in _manifests(Path(url)):
-            return parse_manifest(json.loads(document)).model_version
-    except (OSError, ValueError, ManifestError, tarfile.TarError, zipfile.BadZipFile, EOFError, RuntimeError):
-        pass  # the daemon says what is wrong with the archive
-    return ""
-
-
-def _manifests(archive: Path) -> Iterator[bytes]:
-    if archive.is_dir():
-        for folder in (archive, *sorted(each for each in archive.iterdir() if each.is_dir())):
-            if (folder / MANIFEST).is_file():
-                yield (folder / MANIFEST).read_bytes()
-    elif zipfile.is_zipfile(archive):
-        with zipfile.ZipFile(archive) as zipped, zipped.open(str(MANIFEST)) as member:
-            yield member.read(_MOST)
-    elif tarfile.is_tarfile(archive):
-        with tarfile.open(archive) as tarred:
-            for _ in range(_MOST_MEMBERS):
-                entry = tarred.next()
-                if entry is None:
-                    return
-                if entry.isfile() and entry.name.removeprefix("./").endswith(str(MANIFEST)):
-                    file: Any = tarred.extractfile(entry)
-                    yield file.read(_MOST)
+        version = parse_manifest(manifest_in(Path(url))).model_version
+    except UNREADABLE:  # the daemon says what is wrong with the archive
+        return ""
+    return version if VERSION.fullmatch(version) else ""
 
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -158,10 +132,9 @@ def parse(text: str, name: str, folder: Path, store: Path | None) -> dict[str, M
         name: of the file, for messages.
         folder: from which paths begin.
     """
-    loader: MarkedLoader | None = None
     try:
-        loader = MarkedLoader(text)
-        document = FileNode(name, "", loader, loader.get_single_node())
+        file = ParsedFile(name, text)
+        document = FileNode(file, "", file.root)
         models = document.mapping(("models",)).get("models")
         if models is None:
             raise document.error("`models` is missing", "write `models: {}` to serve none")
@@ -178,9 +151,6 @@ def parse(text: str, name: str, folder: Path, store: Path | None) -> dict[str, M
         raise CliError(f"{where}: this is no YAML: {getattr(error, 'problem', None) or error}") from None
     except RecursionError:
         raise CliError(f"{name}: this is nested too deeply") from None
-    finally:
-        if loader is not None:
-            loader.dispose()
 
 
 def _model(node: FileNode, name: str, folder: Path, store: Path | None) -> ModelSpec:

@@ -9,27 +9,42 @@ import yaml
 from tsctl.errors import CliError
 
 
-class MarkedLoader(yaml.SafeLoader):
-    """YAML's own loader.
+class ParsedFile:
+    """A YAML file.
 
     Attributes:
-        text: the whole file.
+        name: for messages.
+        root: the document; None of an empty file.
+        loader: which makes values of nodes.
         checked: the mappings in which keys were looked for that are there twice.
+
+    Raises:
+        yaml.YAMLError: the text is no YAML.
+        RecursionError: it is nested too deeply.
     """
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.text = text
+    def __init__(self, name: str, text: str) -> None:
+        self.name, self.text = name, text
         self.checked: set[int] = set()
+        self.loader, self.root = _composed(text)
+
+
+def _composed(text: str) -> tuple[Any, yaml.Node | None]:
+    """Compose by libyaml, in a fifth of the time; again without it if it fails, for better words, lines and places."""
+    try:
+        loader: Any = yaml.CSafeLoader(text)
+        return loader, loader.get_single_node()
+    except (AttributeError, UnicodeEncodeError, yaml.YAMLError):  # the first: PyYAML was built without it
+        loader = yaml.SafeLoader(text)
+        return loader, loader.get_single_node()
 
 
 class FileNode:
     """A part of the file, with its key and line for messages."""
 
-    def __init__(self, file: str, key: str, loader: MarkedLoader, node: yaml.Node | None) -> None:
+    def __init__(self, file: ParsedFile, key: str, node: yaml.Node | None) -> None:
         self.key = key
         self._file = file
-        self._loader = loader
         self._node = node
 
     @property
@@ -43,7 +58,7 @@ class FileNode:
 
     def error(self, problem: str, hint: str = "") -> CliError:
         line = 1 if self._node is None else self._node.start_mark.line + 1
-        return CliError(f"{self._file}:{line}: {f'`{self.key}`: ' if self.key else ''}{problem}", hint)
+        return CliError(f"{self._file.name}:{line}: {f'`{self.key}`: ' if self.key else ''}{problem}", hint)
 
     def mapping(self, known: Sequence[str] = ()) -> dict[str, "FileNode"]:
         """Return the members by their keys.
@@ -56,12 +71,12 @@ class FileNode:
         if not isinstance(self._node, yaml.MappingNode):
             raise self.error(f"this is {self._shown()}; expected a mapping, `key: value`")
         self._check_twice(self._node)
-        self._loader.flatten_mapping(self._node)  # `<<: *anchor`; what is written beside it comes later, and wins
+        self._file.loader.flatten_mapping(self._node)  # `<<: *anchor`; what is written beside it comes later, and wins
         found: dict[str, FileNode] = {}
         for key, value in self._node.value:
             word = str(key.value)
-            member = FileNode(self._file, f"{self.key}.{word}" if self.key else word, self._loader, value)
-            at = FileNode(self._file, member.key, self._loader, key)
+            member = FileNode(self._file, f"{self.key}.{word}" if self.key else word, value)
+            at = FileNode(self._file, member.key, key)
             if known and word not in known:
                 close = get_close_matches(word, known, n=1, cutoff=0.5)
                 raise at.error("the key is unknown", f"did you mean `{close[0]}`?" if close else _one_of(known))
@@ -70,15 +85,15 @@ class FileNode:
 
     def _check_twice(self, node: yaml.MappingNode) -> None:
         """Raise CliError if a key is there twice; a mapping is checked once, before others are merged into it."""
-        if id(node) in self._loader.checked:
+        if id(node) in self._file.checked:
             return
-        self._loader.checked.add(id(node))
+        self._file.checked.add(id(node))
         found = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise FileNode(self._file, self.key, self._loader, key).error("a key here is a text", "quote the key")
+                raise FileNode(self._file, self.key, key).error("a key here is a text", "quote the key")
             if key.value in found:
-                at = FileNode(self._file, f"{self.key}.{key.value}" if self.key else str(key.value), self._loader, key)
+                at = FileNode(self._file, f"{self.key}.{key.value}" if self.key else str(key.value), key)
                 raise at.error("the key is there twice", "remove one of them")
             found.add(key.value)
 
@@ -102,13 +117,19 @@ class FileNode:
         if self._node is None:
             return None
         try:
-            return self._loader.construct_object(self._node, deep=True)
-        except (ValueError, AttributeError, TypeError, OverflowError):  # PyYAML raises these for a text of another kind
-            self._loader.recursive_objects.clear()  # it leaves there what it has not finished
+            return self._file.loader.construct_object(self._node, deep=True)
+        except (
+            ValueError,
+            AttributeError,
+            TypeError,
+            OverflowError,
+            LookupError,
+        ):  # of PyYAML, for another kind of text
+            self._file.loader.recursive_objects.clear()  # it leaves there what it has not finished
             for part in self._parts():
                 part.value()  # raises for the first that is wrong
             kind = str(self._node.tag).rpartition(":")[2]
-            written = "!" in self._loader.text[self._node.start_mark.index : self._node.end_mark.index]
+            written = "!" in self._file.text[self._node.start_mark.index : self._node.end_mark.index]
             hint = f"remove `!!{kind}`" if written else "correct it, or quote it"
             raise self.error(f"this is {self._shown()}, which is no {kind}", hint) from None
 
@@ -116,11 +137,11 @@ class FileNode:
         """Yield the keys and values of a mapping, or the items of a list, in the order in which YAML reads them."""
         if isinstance(self._node, yaml.MappingNode):
             for key, value in self._node.value:
-                yield FileNode(self._file, self.key, self._loader, key)
-                yield FileNode(self._file, f"{self.key}.{key.value}", self._loader, value)
+                yield FileNode(self._file, self.key, key)
+                yield FileNode(self._file, f"{self.key}.{key.value}", value)
         elif isinstance(self._node, yaml.SequenceNode):
             for item in self._node.value:
-                yield FileNode(self._file, self.key, self._loader, item)
+                yield FileNode(self._file, self.key, item)
 
     def read(self, reader: Callable[[Any], Any]) -> Any:
         """Return the value that a reader makes of this one.

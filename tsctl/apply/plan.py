@@ -9,78 +9,25 @@ So a version that answers requests goes only when another answers them, and what
 """
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 from tsctl.apply.state import FAILED, ModelSpec, State, VersionSpec
+from tsctl.apply.steps import (
+    ChangeSettings,
+    PlannedStep,
+    Register,
+    ScaleWorkers,
+    SetDefault,
+    SetRoute,
+    Unregister,
+    Unroute,
+)
 from tsctl.daemon.tables import MODEL_SETTINGS
 
 _CHANGEABLE = {row.yaml for row in MODEL_SETTINGS if row.changes}
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """One change of a version of a model; `after` is what is to be, `before` what is."""
-
-    model: str
-    version: str
-
-
-@dataclass(frozen=True, slots=True)
-class Register(_Step):
-    """With a `before`, replace the registered version."""
-
-    after: VersionSpec
-    before: VersionSpec | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeSettings(_Step):
-    """While the version serves: of the settings those that change; before, those that were asked for earlier."""
-
-    after: Mapping[str, Any]
-    before: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class ScaleWorkers(_Step):
-    """The least and the largest number of workers."""
-
-    after: tuple[int, int]
-    before: tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Unroute(_Step):
-    """The version, which is the default one, answers all requests without a version."""
-
-    before: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class SetDefault(_Step):
-    """The version answers instead of another one; a route goes, too."""
-
-    before: str
-
-
-@dataclass(frozen=True, slots=True)
-class SetRoute(_Step):
-    """The version with the largest weight becomes the default."""
-
-    after: Mapping[str, Any]
-    before: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Unregister(_Step):
-    """Running requests finish."""
-
-    before: VersionSpec
-
-
-PlannedStep = Register | ChangeSettings | ScaleWorkers | Unroute | SetDefault | SetRoute | Unregister
-_ORDER = get_args(PlannedStep)
+_ORDER = (Register, ChangeSettings, ScaleWorkers, Unroute, SetDefault, SetRoute, Unregister)
 
 
 def plan(now: State, wanted: State) -> list[PlannedStep]:

@@ -5,33 +5,20 @@ unpacked archives of that state until the next change, so even an archive whose 
 """
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, assert_never
+from typing import NamedTuple
 
-from tsctl.apply.difference import documents, show, texts_of
-from tsctl.apply.plan import (
-    ChangeSettings,
-    PlannedStep,
-    Register,
-    ScaleWorkers,
-    SetDefault,
-    SetRoute,
-    Unregister,
-    Unroute,
-    only,
-    plan,
-)
+from tsctl.apply.plan import only, plan
 from tsctl.apply.state import DaemonState, State, read_state
-from tsctl.client import DaemonClient, model_path
-from tsctl.daemon.tables import MODEL_SETTINGS
+from tsctl.apply.steps import PlannedStep
+from tsctl.client import DaemonClient
 from tsctl.errors import CliError, Interrupted
-from tsctl.progress import warn, work
-from tsctl.setting_text import NO_NAMES
 from tsctl.streams import echo, echo_json
 
 _CHANGE = "X-Tsctl-Change"  # of the daemon: requests with one token are one change for `tsctl rollback`
-_ROWS = {row.yaml: row for row in MODEL_SETTINGS if row.yaml}
+_COLUMNS = ("", "MODEL", "VERSION", "CHANGE", "DETAILS")
+_STYLES = {"+": "green", "~": "yellow", "-": "red"}
 
 
 class ChangingDaemon(NamedTuple):
@@ -71,7 +58,7 @@ class ChangingDaemon(NamedTuple):
             Interrupted: as `execute`.
         """
         if as_json:
-            document = {"applied": not dry_run, "changes": documents(steps)}
+            document = {"applied": not dry_run, "changes": _documents(steps)}
             if not dry_run:
                 execute(self, steps, start, lambda line: None)
             echo_json(document)
@@ -81,7 +68,7 @@ class ChangingDaemon(NamedTuple):
         if note:
             render.note(note)
         if steps:
-            show(steps)
+            _show(steps)
             if dry_run:
                 return
             execute(self, steps, start, lambda line: echo(line, err=True))
@@ -112,15 +99,15 @@ def execute(daemon: ChangingDaemon, steps: Sequence[PlannedStep], start: State, 
     """
     for number, step in enumerate(steps):
         try:
-            _execute(daemon.client, step)
+            step.execute(daemon.client)
         except Interrupted as error:
             error.hint = f"{number} of {len(steps)} changes are done; `tsctl apply` again does the rest"
             raise
         except CliError as error:
             hint = _undo(daemon, {step.model for step in steps}, start, tell)
-            message = f"`{step.model}` {step.version}: {error.message}"
+            message = f"{step}: {error.message}"
             raise CliError(message, hint, error.details, error.kind) from None
-        tell(texts_of(step).done)
+        tell(step.texts().done)
 
 
 def _undo(daemon: ChangingDaemon, names: set[str], start: State, tell: Callable[[str], None]) -> str:
@@ -128,86 +115,22 @@ def _undo(daemon: ChangingDaemon, names: set[str], start: State, tell: Callable[
     try:
         steps = plan(only(daemon.state().models, names), only(start, names))
         for step in steps:
-            _execute(daemon.client, step)
-            tell(f"Undone: {texts_of(step).done}")
+            step.execute(daemon.client)
+            tell(f"Undone: {step.texts().done}")
     except CliError as error:
         return f"undoing failed, too: {error.message}; `tsctl ls` shows the models"
     return "the changes before it are undone" if steps else "nothing was changed"
 
 
-def _execute(client: DaemonClient, step: PlannedStep) -> None:
-    named = f"/models/{model_path(f'{step.model}/{step.version}')}"
-    match step:
-        case Register():
-            _register(client, step, named)
-        case ChangeSettings():
-            client.json("PATCH", named, **_parameters(step.after))
-        case ScaleWorkers():
-            _scale(client, step, named, step.after)
-        case SetDefault():
-            client.json("PUT", f"{named}/set-default")
-        case SetRoute():
-            client.json("PUT", f"/models/{model_path(step.model)}/route", **_route_parameters(step.after))
-        case Unroute():
-            client.json("DELETE", f"/models/{model_path(step.model)}/route")
-        case Unregister():
-            client.json("DELETE", named)
-        case _:
-            assert_never(step)
+def _show(steps: Sequence[PlannedStep]) -> None:
+    from rich.text import Text
+
+    from tsctl import render
+
+    rows = [step.texts()[:-1] for step in steps]
+    render.table(_COLUMNS, [(Text(sign, style=_STYLES[sign]), *rest) for sign, *rest in rows])
 
 
-def _route_parameters(route: Mapping[str, Any]) -> dict[str, str]:
-    shares = ",".join(f"{version}={weight:g}" for version, weight in route["weights"].items())
-    rest = {name: value for name, value in route.items() if name != "weights"}
-    return {"weights": shares} | {name: str(value).lower() for name, value in rest.items()}
-
-
-def _register(client: DaemonClient, step: Register, named: str) -> None:
-    spec, replaces = step.after, step.before
-    workers = spec.workers or (replaces.workers if replaces is not None else None)
-    document = work(
-        client,
-        "POST",
-        "/models",
-        subject=f"{step.model} {step.version}",
-        hint="`tsctl apply` again does the rest",
-        url=spec.url,
-        model_name=step.model,
-        model_version=step.version,
-        sha256=spec.sha256,
-        handler=spec.handler,
-        replace=None if replaces is None else "true",
-        reset=None if replaces is None else "true",
-        synchronous="true",
-        initial_workers=None if workers is None else workers[0],
-        fallback_workers=1,
-        fallback_batch_size=spec.fallback_batch_size or None,
-        **_parameters(spec.settings),
-    )
-    warn(document)
-    if workers is not None and workers[1] > workers[0]:
-        _scale(client, step, named, workers)
-
-
-def _scale(client: DaemonClient, step: Register | ScaleWorkers, named: str, workers: tuple[int, int]) -> None:
-    work(
-        client,
-        "PUT",
-        named,
-        subject=f"{step.model} {step.version}",
-        hint="`tsctl apply` again does the rest",
-        min_worker=workers[0],
-        max_worker=workers[1],
-        synchronous="true",
-    )
-
-
-def _parameters(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the parameters of a request: settings in the units of model-config.yaml become those of REST."""
-    found = {}
-    for key, value in settings.items():
-        row = _ROWS[key]
-        shown = row.kind.show(row.written.read(value))
-        text = (",".join(map(str, shown)) or NO_NAMES) if isinstance(shown, list) else shown
-        found[row.rest] = str(text).lower() if isinstance(text, bool) else str(text)
-    return found
+def _documents(steps: Sequence[PlannedStep]) -> list[dict[str, str]]:
+    names = ("model", "version", "change", "details")
+    return [dict(zip(names, step.texts()[1:-1], strict=True)) for step in steps]

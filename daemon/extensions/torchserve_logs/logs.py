@@ -168,7 +168,12 @@ class TorchServeLogsService(Service):
         self._changed(self._ledger.unsettled)
 
     def _changed(self, unsettled: Iterable[ModelVersion]) -> None:
-        """Write what is registered, once all that is served from the start is loaded, or has failed."""
+        """Write what is registered, once all that is served from the start is loaded, or has failed.
+
+        The load times of workers, too: a script that has waited for a registration looks for them at once.
+        """
+        if self._periodic is not None:
+            self._periodic.write_load_times()
         if self._snapshots is None or not self._serving:
             return
         if self._registry.expected:  # those that are not loaded yet would be forgotten

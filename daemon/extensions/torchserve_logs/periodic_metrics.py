@@ -65,7 +65,8 @@ class PeriodicMetrics:
     def write_load_times(self) -> None:
         """Write the time of each worker that has loaded since the last look.
 
-        It is written within a second, and not of a worker that is gone by then.
+        It is written before a registration that waits for its workers is answered, else within a second, and not of a
+        worker that is gone by then.
         """
         found: set[tuple[int, float]] = set()
         for model in self._registry:

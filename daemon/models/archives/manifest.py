@@ -16,14 +16,12 @@ import yaml
 
 from tsctl.daemon.core.errors import BadRequest, InvalidModel
 from tsctl.daemon.core.texts.json_text import parse_json
-from tsctl.daemon.marfile import MANIFEST, NAME, VERSION, Manifest, ManifestError, parse_manifest
+from tsctl.daemon.marfile import MANIFEST, MOST_TEXT, NAME, VERSION, Manifest, ManifestError, parse_manifest
 from tsctl.daemon.models.request import Registration, Source
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.targets import TargetError, bare_target, is_bare, local_files, split_function, top_imports
 from tsctl.handlers.names import BUILT_IN, NOT_BUILT_IN, OWN_PACKAGE, split_handler
 from tsctl.handlers.texts.near import plain
-
-MOST_TEXT = 256 * 1024  # bytes of a manifest, of a model-config.yaml, of a requirements.txt
 
 
 def read_text(file: Path, name: str) -> bytes:
@@ -125,7 +123,15 @@ def read_manifest(
     return manifest
 
 
+_NAMES = ("modelName", "modelVersion", "handler", "modelFile", "serializedFile", "configFile", "requirementsFile")
+_LONGEST = 250  # bytes of a name in a manifest: a file's has 255, with `.py`
+
+
 def _check(manifest: Manifest, model_dir: Path) -> None:
+    model = manifest.raw["model"]
+    for key in _NAMES:
+        if (size := len((model.get(key) or "").encode(errors="replace"))) > _LONGEST:
+            raise InvalidModel(f"The manifest's `{key}` has {size} bytes; at most {_LONGEST} are taken.")
     if not NAME.fullmatch(manifest.model_name):
         raise InvalidModel(f"`{manifest.model_name}` is no model name: letters, digits, `_`, `-` and `.` only.")
     if not VERSION.fullmatch(manifest.model_version):

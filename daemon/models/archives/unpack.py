@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from tsctl.daemon.core.errors import InvalidModel, NotUnpacked
+from tsctl.daemon.marfile import CHUNK, DAMAGED
 from tsctl.daemon.models.archives.digests import SteadyFile, holds_its_files, write_sums
-from tsctl.daemon.models.archives.readers import CHUNK, DAMAGED, Archive, open_archive, shown
+from tsctl.daemon.models.archives.readers import Archive, open_archive, shown
 
 LONGEST_NAME = 1024  # bytes of a member's path; with the directory before it, it must stay below Linux's 4096
 DEEPEST = 64  # directories above a member: shutil.rmtree recurses

@@ -1,6 +1,6 @@
 """The folders of a model's libraries, named by all that the libraries were made of.
 
-    TORCHINDUCTOR_CACHE_DIR/packages/DIGEST/   description.json; full.so, one.so, rest.so, or model.onnx
+    TORCHINDUCTOR_CACHE_DIR/packages/DIGEST/   description.json; full.so, one.so, rest.so, or model.onnx, weights
 
 A folder is written under another name and renamed, so it is whole or not there. Folders that were not used for
 `UNUSED` seconds are removed when another one is written.

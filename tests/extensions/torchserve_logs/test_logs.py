@@ -48,9 +48,9 @@ def test_each_place_wants_its_own_part(tmp_path: Path) -> None:
     assert found == [(False, True, True), (True, False, True)]
 
 
-def service_of(bench: StubDaemon) -> TorchServeLogsService:
-    """Return the service of a daemon that writes TorchServe's snapshots, to `config` in its root."""
-    config, clock = resolve({"log_location": str(bench.root)}, {}), FakeClock()
+def service_of(bench: StubDaemon, place: str = "log_location") -> TorchServeLogsService:
+    """Return the service of a daemon that writes TorchServe's files to its root: its snapshots to `config` there."""
+    config, clock = resolve({place: str(bench.root)}, {}), FakeClock()
     parts: Any = SimpleNamespace(
         config=config, clock=clock, observation=Observation(Events(), clock, clock.soon), gpus=None,
         registry=bench.registry, registrar=bench.registrar,
@@ -74,3 +74,13 @@ async def test_a_run_that_has_settled_its_models_is_written_at_its_end_though_no
 
     folder = bench.root / "config"
     assert [each.stem.rpartition("-")[2] for each in folder.iterdir()] == written if written else not folder.exists()
+
+
+async def test_the_load_times_of_workers_are_written_when_their_registration_is_answered(bench: StubDaemon) -> None:
+    service = service_of(bench, "metrics_location")
+    bench.engine.load_time = 0.001
+
+    await bench.register(bench.mar(), synchronous=True)
+    service.close()
+
+    assert (bench.root / "ts_metrics.log").read_text().count("WorkerLoadTime") == 1

@@ -105,8 +105,9 @@ def test_the_session_has_the_threads_of_the_worker(
     real = onnx_runtime._open
 
     def noted(file: Path) -> Any:
+        session = real(file)
         opened.append(torch.get_num_threads())
-        return real(file)
+        return session
 
     monkeypatch.setattr(onnx_runtime, "_open", noted)
     handler = loaded(model_dir, entry)
@@ -121,7 +122,7 @@ def test_the_session_has_the_threads_of_the_worker(
         torch.set_num_threads(1)
 
     assert [*more, answer(handler)] == [pytest.approx(first, rel=1e-5)] * 3
-    assert opened == [2, 1], "of the one that was removed, the session stays"
+    assert opened == [2], "of the one that was removed, the session stays"
 
 
 def test_what_was_exported_is_found_again_and_a_damaged_file_written_anew(
@@ -141,6 +142,18 @@ def test_what_was_exported_is_found_again_and_a_damaged_file_written_anew(
     kept.write_bytes(b"damaged")
     anew = loaded(model_dir, entry)
     assert done(anew, "onnxruntime")["onnxruntime"].applied and isinstance(anew.model, OnnxModel)
+
+
+def test_weights_are_beside_the_graph_where_sessions_map_them(
+    model_dir: Path, entry: dict[str, str], packages: Path
+) -> None:
+    handler = loaded(model_dir, entry)
+    largest = max(each.numel() * each.element_size() for each in handler.model.parameters())
+
+    done(handler, "onnxruntime")
+
+    (graph,) = packages.rglob("model.onnx")
+    assert graph.stat().st_size < largest <= (graph.parent / "weights").stat().st_size
 
 
 @pytest.mark.parametrize("missing", ["onnxruntime", "onnx"])

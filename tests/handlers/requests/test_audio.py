@@ -129,6 +129,26 @@ def test_what_is_no_sound_is_refused_by_what_it_is(encoded: bytes, why: str) -> 
     assert why in refusal(encoded)
 
 
+@pytest.mark.parametrize(
+    ("value", "bits", "shown"),
+    [(np.nan, 32, "nan"), (np.inf, 32, "inf"), (-np.inf, 64, "-inf"), (np.nan, 64, "nan"), (-1e300, 64, "-inf")],
+)
+@pytest.mark.parametrize("kind", ["WAV", "AU", "CAF", "AIFF"])
+def test_a_sample_that_is_not_finite_is_refused_by_its_place(kind: str, value: float, bits: int, shown: str) -> None:
+    samples = WAVE.T.astype(f"<f{bits // 8}")
+    samples[2, 1] = samples[4, 0] = value
+    encoded = wav(samples.tobytes(), tag=3, bits=bits)
+    if kind != "WAV":  # which soundfile reads
+        soundfile, file = pytest.importorskip("soundfile"), io.BytesIO()
+        soundfile.write(file, samples, 8000, format=kind, subtype={32: "FLOAT", 64: "DOUBLE"}[bits])
+        encoded = file.getvalue()
+
+    assert refusal(encoded) == (
+        f"sample 3 of channel 2 is {shown} as float32, at 0.000 s; only finite samples are taken: replace it, as"
+        " `numpy.nan_to_num` does, or send whole numbers"
+    )
+
+
 @pytest.mark.usefixtures("no_soundfile")
 @pytest.mark.parametrize(
     ("encoded", "why"),

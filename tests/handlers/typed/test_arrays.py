@@ -1,6 +1,7 @@
 """Arrays from JSON and `.npy` files: exact where they are arrays, a reason where they are not, and never a pickle."""
 
 import io
+import json
 import pickle
 from typing import Any
 
@@ -103,6 +104,20 @@ def test_the_hint_of_an_array_is_told_as_people_write_it(hint: Any, name: str) -
 def test_fractions_do_not_become_whole_numbers() -> None:
     with pytest.raises(UnreadablePayload, match="expected values of type int64, got float64"):
         array_of(b"[1.5]", np.int64)
+
+
+@pytest.mark.parametrize("decode", [lambda value: array_of(value, np.float32), tensor_of])
+@pytest.mark.parametrize("value", [[[1.0, -1e300], [2.0, 3.0]], -1e300])
+def test_a_number_beyond_the_type_is_refused_and_not_infinite(decode: Any, value: Any) -> None:
+    assert reason(lambda: decode(json.dumps(value).encode()), UnreadablePayload) == "-1e+300 is beyond float32"
+
+
+def test_what_is_infinite_or_nan_in_a_file_stays_so_and_nothing_else_becomes_so() -> None:
+    file = to_npy(np.array([np.inf, np.nan, 1.0]))
+    refused = reason(lambda: array_of(to_npy(np.array([1e300 + 1j])), np.complex64), UnreadablePayload)
+
+    assert str(array_of(file, np.float32)) == str(np.array([np.inf, np.nan, 1.0]))
+    assert refused == "(1e+300+1j) is beyond complex64"
 
 
 def test_tensors_are_of_torchs_default_type_from_lists_and_of_the_files_type_from_files() -> None:

@@ -68,6 +68,31 @@ def test_a_manifest_is_read_or_refused_with_a_sentence(given: str, tmp_path: Pat
     return f"{manifest.model_name} {manifest.model_version} {manifest.handler}"
 
 
+NAMES = ("modelName", "modelVersion", "handler", "modelFile", "serializedFile", "configFile", "requirementsFile")
+
+
+@pytest.mark.parametrize("key", NAMES)
+@pytest.mark.parametrize("name", ["n" * 251, "é" * 126, ["n"] * 30_000], ids=["letters", "bytes", "a list"])
+def test_a_name_that_no_file_can_have_is_refused_in_a_sentence(key: str, name: Any, tmp_path: Path) -> None:
+    document = {"model": {"modelName": "m", "handler": "base_handler"} | {key: name}}
+
+    with pytest.raises(
+        InvalidModel, match=f"^The manifest's `{key}` (has 25[12] bytes; at most 250 are|is .+ expected)"
+    ):
+        read(tmp_path, {MANIFEST: json.dumps(document).encode()})
+
+
+@pytest.mark.parametrize("document", [
+    {"runtime": "r" * 200_000, "model": {}}, {"model": {"modelName": ["n"] * 30_000}}, {"model": {"k" * 200_000: 1}},
+])  # fmt: skip
+def test_what_is_shown_of_a_wrong_manifest_is_bounded(document: dict[str, Any], tmp_path: Path) -> None:
+    document["model"].setdefault("modelName", "m")
+
+    with pytest.raises(InvalidModel) as raised:
+        read(tmp_path, {MANIFEST: json.dumps(document).encode()})
+    assert len(str(raised.value)) < 500
+
+
 @pytest.mark.parametrize("handler", BUILT_IN)
 def test_a_built_in_handler_is_served(handler: str, tmp_path: Path) -> None:
     assert read(tmp_path, model_files(handler=handler)).handler == handler

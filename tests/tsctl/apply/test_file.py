@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.kit.said import said_in
 from tsctl.apply.export import export
@@ -112,6 +113,24 @@ def test_an_error_names_line_key_and_remedy(given: str, folder: Path) -> str:
         read(json.loads(given).replace("BRACKETS", "[" * 10_000).replace("LONGNAME", "m" * 300), folder)
     said = f"{caught.value.message}\nhint: {caught.value.hint}"
     return said.replace(str(folder), "FOLDER").replace("m" * 300, "LONGNAME")
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_file_is_read_alike_without_libyaml(fast: bool, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not fast:
+        monkeypatch.delattr(yaml, "CSafeLoader", raising=False)
+    text = "models:\n  m: &m\n    source: m.mar\n    version: 2.0\n  n:\n    <<: *m\n    settings: {batchSize: 8}\n"
+
+    assert [each.versions["2.0"].settings for each in read(text, folder).values()] == [{}, {"batchSize": 8}]
+    with pytest.raises(CliError, match=r"^f.yaml:2: this is no YAML: found character '@' that cannot start any token$"):
+        read("models:\n  @m: {}\n", folder)
+
+
+def test_json_may_be_indented_by_tabs(folder: Path) -> None:
+    if not yaml.__with_libyaml__:
+        pytest.skip("PyYAML was built without libyaml, and takes no tabs")
+
+    assert read('{\n\t"models": {\n\t\t"m": {"source": "m.mar"}\n\t}\n}', folder).keys() == {"m"}
 
 
 def test_a_store_that_is_gone_is_told(folder: Path, tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.apply.plan import (
+from tsctl.apply.plan import only, plan
+from tsctl.apply.state import FAILED, REWRITTEN, ModelSpec, State, VersionSpec
+from tsctl.apply.steps import (
     ChangeSettings,
     PlannedStep,
     Register,
@@ -17,10 +19,7 @@ from tsctl.apply.plan import (
     SetRoute,
     Unregister,
     Unroute,
-    only,
-    plan,
 )
-from tsctl.apply.state import FAILED, REWRITTEN, ModelSpec, State, VersionSpec
 
 PIN, OTHER = "1" * 64, "2" * 64
 SERVED = VersionSpec(url="/s/m.mar", sha256=PIN, settings={"batchSize": 4}, workers=(1, 1))
