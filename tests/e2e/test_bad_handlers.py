@@ -182,15 +182,6 @@ def test_what_went_to_a_file_in_the_connections_place_is_nothing_of_ours(served:
     assert notes.read_bytes() == b""
 
 
-def test_a_program_that_the_handler_left_is_ended_with_its_worker(served: Served) -> None:
-    before = healthy_worker(served)
-    child = do(served, "leave_a_program").json["child"]
-
-    os.kill(before, signal.SIGKILL)
-
-    eventually(lambda: not running(child), "the program is gone")
-
-
 @pytest.mark.parametrize(
     "word", ["ignore_signals", "leave_a_thread", "close_output", "close_all_but_one", "leave_an_unseen_child"]
 )

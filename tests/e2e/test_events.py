@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import resource
 import select
 import signal
@@ -99,15 +98,6 @@ def test_a_full_disk_is_told_while_requests_are_answered_and_what_was_told_meanw
     described = echo.describe("echo")
     assert (described["batchSize"], described["maxBatchDelay"]) == (3, 7), "the next that could be written brought both"
     assert [model["name"] for model in echo.status["models"]] == ["echo"]
-
-
-def test_a_daemon_that_stood_still_says_so(served: Served) -> None:
-    os.kill(served.pid, signal.SIGSTOP)
-    time.sleep(1.5)
-    os.kill(served.pid, signal.SIGCONT)
-
-    event = soon(served, "loop-stalled", time.time(), level="warning")
-    assert re.fullmatch(r"the event loop did not turn for [\d.]+ s", event["text"])
 
 
 def test_events_outlive_a_killed_daemon_and_an_upgrade_and_their_numbers_rise(echo: Served) -> None:

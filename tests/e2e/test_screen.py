@@ -125,20 +125,6 @@ def test_ctrl_c_ends_predict_with_130(open_screen: Open, shared: Served, waits: 
     assert lines[-2:] == ["error: interrupted", "130"]
 
 
-@pytest.mark.thin
-@pytest.mark.parametrize("columns", [120, 80, 40])
-def test_a_name_is_never_cut(open_screen: Open, named: Served, columns: int) -> None:
-    lines = open_screen(columns).run("tsctl ls")
-
-    assert "…" not in "".join(lines)
-    assert max(map(len, lines)) <= columns
-    if columns >= 80:
-        assert any(line.startswith(f"{LONG} ") for line in lines)
-    else:
-        assert LONG in "".join(line.split()[0] for line in lines if line)
-    assert lines[-1] == "0"
-
-
 @pytest.mark.parametrize("line", ["tsctl ls", "tsctl status", "tsctl describe echo", "tsctl config echo"])
 def test_forty_columns_are_enough(open_screen: Open, named: Served, line: str) -> None:
     named.ask("/predictions/echo", b"x")  # so that there is something to draw

@@ -9,7 +9,6 @@ import pytest
 
 from tests.e2e.served import PATIENCE, Served, eventually
 from tests.lab.chaos.upgrades import Unharmed, judge, serve, upgrade
-from tests.lab.harness.daemon import marked
 from tests.lab.harness.ledger import Ledger
 from tsctl.daemon.lifecycle.upgrade.shim import lives
 
@@ -90,34 +89,6 @@ def test_a_model_that_no_longer_loads_leaves_the_old_daemon_as_it_was(fragile: S
     assert fragile.pid == pid
     assert fragile.ask("/predictions/fragile", b"x").body == b"ok"
     fragile.tsctl("set", "fragile", "--batch-size", "2")
-
-
-def test_a_new_daemon_that_is_not_ready_in_time_is_given_up(fragile: Served) -> None:
-    pid = fragile.pid
-    (fragile.folder / "word").unlink()
-
-    failed = fragile.run("upgrade", "--timeout", "1")
-
-    assert failed.returncode == 1
-    assert "the new daemon was not ready within 1 s" in failed.stderr
-    assert fragile.pid == pid
-    assert fragile.ask("/predictions/fragile", b"x").body == b"ok"
-    eventually(lambda: len(marked(fragile)) == 2, "there are one daemon and one worker")
-
-
-@pytest.mark.parametrize(
-    ("python", "reason"),
-    [
-        pytest.param("/nowhere/python", "cannot start `/nowhere/python`: No such file", id="there is none"),
-        pytest.param("/bin/false", "the new daemon ended with exit code 1 before it was ready", id="it only fails"),
-    ],
-)
-def test_an_interpreter_that_does_not_work_is_told(served: Served, python: str, reason: str) -> None:
-    answer = served.command("POST", f"/tsctl/upgrade?python={python}")
-
-    assert answer.status == 500
-    assert reason in answer.json["message"]
-    served.register("echo")
 
 
 def test_clients_that_hold_their_requests_or_answers_do_not_keep_the_old_daemon(idle: Served) -> None:
