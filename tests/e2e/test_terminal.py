@@ -8,7 +8,7 @@ from functools import partial
 import pexpect
 import pytest
 
-from tests.e2e.served import PATIENCE, TSCTL, Served, eventually
+from tests.e2e.served import PATIENCE, TSCTL, Served
 
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
@@ -55,17 +55,3 @@ def test_register_shows_what_it_waits_for(loading: Served) -> None:
 
     assert 'Model "slow_load" Version: 1.0 registered with 1 initial workers' in screen_of(process)
     assert process.exitstatus == 0
-
-
-def test_ctrl_c_says_that_loading_goes_on(loading: Served) -> None:
-    process = on_terminal(loading, "register", "slow_load.mar")
-    process.expect("loading slow_load.mar")
-
-    process.sendintr()
-
-    screen = screen_of(process)
-    assert "interrupted; the daemon goes on with `slow_load.mar`" in screen
-    assert "tsctl unregister" in screen
-    assert process.exitstatus == 130
-    (loading.folder / "go").touch()
-    eventually(lambda: loading.describe("slow_load")["tsctl"]["state"] == "ready", "it is loaded")

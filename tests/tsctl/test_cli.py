@@ -1,6 +1,5 @@
 """The root command: its verbs, its help and its exit codes."""
 
-import re
 import resource
 import subprocess
 import sys
@@ -178,12 +177,6 @@ def test_ctrl_c_exits_with_130(invoke: Invoke, tmp_path: Path, monkeypatch: pyte
 
     assert result.exit_code == 130
     assert "interrupted" in result.stderr
-
-
-def test_an_option_that_does_not_exist_may_bring_a_suggestion(invoke: Invoke) -> None:
-    result = invoke("start", "--model-stroe", "x")
-
-    assert re.search(r"Did you mean.*--model-store", result.stderr)
 
 
 def test_the_socket_may_come_from_the_environment(

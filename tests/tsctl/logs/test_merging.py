@@ -92,14 +92,6 @@ def test_the_lines_of_a_model_are_named_among_others(logs: Logs) -> None:
     assert line.shown(named=False) == f"{stamp_of(T + 1)} 7 stdout printed" == line.text
 
 
-def test_a_line_in_json_is_shown_as_text(logs: Logs) -> None:
-    stamp = stamp_of(T)
-    append(logs.daemon.path, f'{{"time":"{stamp}","level":"error","log":"daemon","text":"a\\nb"}}\n')
-    (line,) = merged(logs.find(), 50, None)
-
-    assert line.shown(named=True) == f"{stamp} ERROR   a\nb"
-
-
 def test_followed_lines_come_after_those_that_were_there(logs: Logs) -> None:
     logs.say(1, "one")
     followed = Followed(lambda: [logs.daemon])
