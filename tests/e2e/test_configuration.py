@@ -43,28 +43,6 @@ def test_a_folder_of_archives_and_a_config_file_are_served(idle: Served) -> None
     assert idle.ask("/predictions/second", b"x").status == 200
 
 
-def test_workers_get_the_environment_that_the_file_describes(idle: Served) -> None:
-    idle.environment |= {"SECRET_KEY": "k", "HARMLESS": "h"}
-    file = configure(
-        idle,
-        "service_envelope=body",
-        "decode_input_request=false",
-        "limit_max_image_pixels=false",
-        "blacklist_env_vars=SECRET.*",
-    )
-    idle.start("--ts-config", file)
-    idle.register("surroundings")
-    names = ["SECRET_KEY", "HARMLESS", "TS_SERVICE_ENVELOPE"]
-
-    answer = idle.ask("/predictions/surroundings", json.dumps(names).encode(), content_type="application/json")
-
-    assert answer.json == {
-        "type": "bytearray",
-        "limited": False,
-        "environment": {"SECRET_KEY": None, "HARMLESS": "h", "TS_SERVICE_ENVELOPE": "body"},
-    }
-
-
 def test_torchserves_command_line_starts_the_models_it_names(idle: Served) -> None:
     idle.pack("echo")
     idle.pack("obey")

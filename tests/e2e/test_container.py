@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.container import Container, needs_container
 from tests.e2e.served import Served
 from tsctl.container.host import SAGEMAKER_MODEL
-from tsctl.container.torchserve import CONFIG, STORE
+from tsctl.container.torchserve import CONFIG
 
 HOME = CONFIG.parent
 DOCKER_FILE = """\
@@ -106,14 +106,3 @@ def test_sagemakers_contract(run: Any, idle: Served, layout: str) -> None:
     assert container.get("http://127.0.0.1:8080/ping")[0] == 200
     assert json.loads(predict(container, "/invocations"))["rows"] == 1
     assert container.stop() == 0
-
-
-def test_the_store_of_torchserves_image_is_the_default(run: Any, idle: Served) -> None:
-    idle.pack("echo")
-    mounts = home_of(idle)
-    (mounts[HOME] / "config.properties").unlink()
-    container = run(["serve", "--models", "ALL"], mounts)
-    container.wait_until_ready()
-
-    assert STORE.name == "model-store"
-    assert json.loads(predict(container, "/predictions/echo"))["rows"] == 1

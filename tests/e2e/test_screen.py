@@ -134,13 +134,6 @@ def test_forty_columns_are_enough(open_screen: Open, named: Served, line: str) -
     assert lines[-1] == "0"
 
 
-def test_the_result_of_a_load_test_stays_on_the_screen(open_screen: Open) -> None:
-    lines = open_screen().run("tsctl bench echo sample.json -n 200")
-
-    assert lines[-2].startswith("throughput")
-    assert any(line.split()[:4] == ["p50", "p90", "p95", "p99"] for line in lines)
-
-
 @pytest.mark.parametrize(
     "line",
     ["tsctl bench echo sample.json -n 50", "tsctl describe echo", "tsctl set echo --max-delay 0", "tsctl bench -h"],

@@ -4,7 +4,6 @@ import http.client
 import signal
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -131,13 +130,3 @@ def test_a_second_sigterm_answers_everybody_503_and_kills_the_workers(stopping: 
     assert stopping.ended() == 0
     stopping.served.start()
     eventually(lambda: stopping.served.ask("/ready", method="GET").status == 200, "what was registered is restored")
-
-
-def test_nobody_waits_for_what_is_still_loading(idle: Served) -> None:
-    idle.environment["TEST_GO"] = str(Path("never"))
-    stopping = Stopping(idle, "--grace", "600")
-    idle.tsctl("register", idle.pack("slow_load"), "--no-wait")
-
-    stopping.terminate()
-
-    assert stopping.ended() == 0

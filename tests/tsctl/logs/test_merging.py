@@ -61,15 +61,6 @@ def test_all_logs_are_merged_by_time(logs: Logs) -> None:
     assert words(list(merged(logs.find(), 1, T + 2))) == "four"
 
 
-def test_nothing_comes_between_a_traceback_and_its_first_line(logs: Logs) -> None:
-    logs.say(1, "broke")
-    append(logs.daemon.path, "Traceback\n  File\n")
-    logs.ask(1)
-    logs.print(1, "printed")
-
-    assert words(list(merged(logs.find(), 50, None))) == "broke Traceback File access printed"
-
-
 def test_a_traceback_is_part_of_its_object(logs: Logs) -> None:
     logs.say(1, "broke")
     append(logs.daemon.path, "Traceback\n  File\n")

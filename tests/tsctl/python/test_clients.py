@@ -74,18 +74,6 @@ def test_a_call_that_cannot_be_repeated_in_its_time_is_refused_at_once(scripted:
     assert len(daemon.asked) == 1
 
 
-@pytest.mark.parametrize("method", ["predict", "stream"])
-def test_a_failure_of_the_handler_is_not_repeated(scripted: Script, caller: Make, method: str) -> None:
-    daemon = scripted(failure(503, "ValueError: too long", "InternalServerException", x_request_id="7"))
-
-    with pytest.raises(tsctl.ErrorAnswer, match="too long") as caught:
-        caller(daemon)(method, "net", "x")
-
-    error = caught.value
-    assert not isinstance(error, tsctl.Overloaded)
-    assert (error.status, error.kind, error.request_id) == (503, "InternalServerException", "7")
-
-
 @pytest.mark.parametrize(
     "cut",
     [
