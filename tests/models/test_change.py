@@ -109,6 +109,23 @@ def test_a_smaller_queue_refuses_the_next_and_serves_those_that_wait(asked: dict
     assert bench.client.statuses == {"a": 200, "b": 200, "c": 200}
 
 
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"policy": "eager", "batch_size": 2}, "batching is 'eager'; expected one of auto, fixed, greedy"),
+        ({"response_timeout": 0.0, "batch_size": 2}, "response_timeout is 0; expected more than 0 seconds"),
+        ({"startup_timeout": 0.0, "batch_size": 2}, "startup_timeout is 0; expected more than 0 seconds"),
+    ],
+)
+def test_an_impossible_value_changes_nothing(asked: dict[str, Any], sentence: str, bench: StubVersion) -> None:
+    before = bench.model.settings, bench.model.request
+
+    with pytest.raises(BadRequest, match=sentence):
+        change(bench, **asked)
+
+    assert (bench.model.settings, bench.model.request) == before
+
+
 def test_the_other_settings_stay_and_the_changed_ones_say_who_changed_them() -> None:
     bench = slow(origins={"batch_size": "register", "policy": "default"})
 

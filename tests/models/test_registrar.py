@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.kit.archives import model_files, write_files
-from tests.kit.daemon import StubDaemon, until
+from tests.kit.daemon import NEVER, StubDaemon, until
 from tests.models.replacements import begin, other, ready, replace
 from tsctl.daemon import paths
 from tsctl.daemon.core.errors import BeingReplaced, Conflict, Stopping, WorkersFailed
@@ -84,6 +84,22 @@ async def test_what_a_crash_left_behind_is_removed(bench: StubDaemon) -> None:
 
     assert list(bench.models_dir.iterdir()) == [model.source.unpacked]
     assert list(downloads.iterdir()) == []
+
+
+@pytest.mark.parametrize(("workers", "loaded"), [(2, 2), (0, 1)], ids=["with its number", "of none with one"])
+async def test_an_operator_unloads_a_version_and_loads_it(workers: int, loaded: int, bench: StubDaemon) -> None:
+    model = await bench.register(bench.mar(), workers=workers)
+
+    await bench.registrar.unload(model)
+    assert (model.pool.wanted, bench.remembered["m/1.0"].request.held) == (0, True)
+    bench.engine.load_time = NEVER
+    await bench.registrar.load(model, synchronous=False, progress=no_progress)
+    for worker in bench.engine.workers[-loaded:]:
+        worker._load()
+
+    assert (model.pool.ready, bench.remembered["m/1.0"].request.held) == (loaded, False)
+    told = [event.text for event in bench.registrar.events.after(0) if event.kind in ("unloaded", "loading")]
+    assert told == ["unloaded by an operator", "loaded by an operator"]
 
 
 async def test_a_version_is_built_anew_with_its_workers_unless_another_has_its_place(bench: StubDaemon) -> None:

@@ -55,5 +55,8 @@ def pack_net(folder: Path, store: Path, config: str, source: str = RESIDUAL, ext
     names = put_archive(folder, source)
     (folder / "config.yaml").write_text(config)
     model, weights = (folder / names[key] for key in ("modelFile", "serializedFile"))
-    packing = Packing("net", "1.0", "image_classifier", model, weights, extra_files, config_file=folder / "config.yaml")
+    packing = Packing(
+        model_name="net", version="1.0", handler="image_classifier", model_file=model, serialized_file=weights,
+        extra_files=extra_files, config_file=folder / "config.yaml",
+    )  # fmt: skip
     return write_archive(packing, store).name
