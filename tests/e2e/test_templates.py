@@ -114,14 +114,14 @@ def test_workers_share_the_weights_of_a_model_whose_initialize_is_ours(warm: Ser
 
 def test_a_model_that_hangs_while_its_template_loads_it_meets_the_startup_timeout(warm: Served) -> None:
     (warm.folder / "hangs.py").write_text("import time\nimport torch\ntime.sleep(600)\n")
-    before = len(children(warm.pid))
+    before = set(children(warm.pid))  # of which one may end meanwhile
 
     archive = warm.pack_built_in("base_handler", "hangs", model_file=warm.folder / "hangs.py")
     failed = warm.run("register", archive, "--startup-timeout", "1")
 
     assert failed.returncode == 1
     assert "startup timeout of 1 s" in failed.stderr
-    eventually(lambda: len(children(warm.pid)) == before, "neither worker nor template is left")
+    eventually(lambda: set(children(warm.pid)) <= before, "neither worker nor template is left")
 
 
 def test_where_no_model_needs_torch_nobody_imports_it(idle: Served) -> None:
