@@ -5,6 +5,8 @@ import pytest
 from tests.extensions.sequences.stateful import Stateful
 from tsctl.daemon.api.management.control import worker_of
 from tsctl.daemon.core.errors import QueueFull
+from tsctl.daemon.extensions.sequences.marks import SequenceHeaders
+from tsctl.daemon.extensions.sequences.table import TooManySequences
 
 
 def test_who_would_serve_it_elsewhere_is_told_that_its_workers_keep_states() -> None:
@@ -55,6 +57,20 @@ def test_a_worker_that_starts_after_a_change_of_the_batch_size_has_twice_the_pla
 
     assert bench.workers[1].spec.rows == bench.workers[1].in_flight.capacity == places
     assert bench.model.pool.idle == places
+
+
+def test_the_headers_of_sequences_may_have_other_names() -> None:
+    names = SequenceHeaders("X-Dialogue", "X-Begin", "X-End")
+    bench = Stateful(batch_size=1, max_sequences=1, sequence_headers=names)
+    for name in ("a1", "a2"):
+        bench.submit(name, headers=[("x-dialogue", "a"), ("ts_request_sequence_id", name)])
+
+    with pytest.raises(TooManySequences, match="end one, with the header X-End: true"):
+        bench.submit("b1", headers=[("X-Dialogue", "b")])
+    bench.clock.settle()
+    bench.workers[0].crash()
+    bench.clock.advance(10.0)
+    assert b"with the header X-Begin: true" in bench.client.reply("a2").body
 
 
 def test_its_requests_do_not_travel_in_batches() -> None:
