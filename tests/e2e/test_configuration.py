@@ -77,3 +77,12 @@ def test_snapshots_are_written_where_torchserve_writes_them_and_a_daemon_starts_
     described = idle.describe("echo")
     assert (described["minWorkers"], described["batchSize"], described["responseTimeout"]) == (2, 4, 77)
     assert settings(idle)["response_timeout"] == (77.0, f"file {snapshot}")
+
+
+def test_without_a_restore_there_are_no_snapshots(idle: Served) -> None:
+    idle.environment["LOG_LOCATION"] = str(idle.folder / "logs")
+
+    idle.start("--ncs")
+    idle.stop()
+
+    assert not (idle.folder / "logs" / "config").exists()

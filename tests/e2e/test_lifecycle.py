@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -84,3 +85,28 @@ def test_a_listed_model_answers_whoever_asks_as_soon_as_the_daemon_listens(idle:
         go.touch()
 
         assert (first.result().status, answers) == (200, [200, 404])
+
+
+def test_the_socket_is_private_whatever_the_umask(idle: Served, tmp_path: Path) -> None:
+    folder = tmp_path / "runtime"
+    logs = tmp_path / "logs"
+    idle.environment |= {"TSCTL_SOCKET": str(folder / "control.sock"), "LOG_LOCATION": str(logs)}
+
+    before = os.umask(0)
+    try:
+        idle.tsctl("start")
+    finally:
+        os.umask(before)
+
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert (folder / "control.sock").stat().st_mode & 0o777 == 0o600
+    idle.note_address()
+    idle.register("echo")
+    idle.ask("/predictions/echo", b"x")
+    state = idle.folder / "state"
+    assert state.stat().st_mode & 0o777 == 0o700
+    idle.tsctl("stop")
+    kept = [*state.iterdir(), *(path for name in ("logs", "models", "sums") for path in (state / name).iterdir())]
+    kept += [logs, *logs.rglob("*")]
+    assert {path.name for path in kept} >= {"snapshot.json", "daemon.log", "access.log", "start.log", "ts_log.log"}
+    assert [path for path in kept if path.stat().st_mode & 0o077] == []

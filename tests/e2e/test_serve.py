@@ -204,3 +204,16 @@ def test_the_handler_of_the_quick_start_is_served_in_batches(serving: Serving) -
     port = serving.served.status["inferenceAddress"].rpartition(":")[2]
     assert typed is not None
     assert typed[1].replace(":8080/", f":{port}/") in serving.screen
+
+
+def test_a_model_served_for_a_while_is_not_in_the_snapshot(serving: Serving) -> None:
+    served = serving.served
+    served.start()
+    serving.start("handler.py")
+
+    os.kill(served.pid, signal.SIGKILL)
+    eventually(lambda: serving.process is not None and serving.process.poll() is not None, "the command ends")
+    served.start()
+
+    assert served.status["models"] == []
+    assert "the daemon has ended" in serving.screen

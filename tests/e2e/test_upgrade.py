@@ -1,16 +1,12 @@
 """Replacing a running daemon: nobody notices, and if it fails nothing has happened."""
 
-import socket
-from contextlib import ExitStack
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
-from tests.e2e.served import PATIENCE, Served, eventually
+from tests.e2e.served import Served, eventually
 from tests.lab.chaos.upgrades import Unharmed, judge, serve, upgrade
 from tests.lab.harness.ledger import Ledger
-from tsctl.daemon.lifecycle.upgrade.shim import lives
 
 
 def test_clients_that_never_pause_notice_nothing_of_upgrades(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,23 +87,16 @@ def test_a_model_that_no_longer_loads_leaves_the_old_daemon_as_it_was(fragile: S
     fragile.tsctl("set", "fragile", "--batch-size", "2")
 
 
-def test_clients_that_hold_their_requests_or_answers_do_not_keep_the_old_daemon(idle: Served) -> None:
-    idle.start()
-    idle.register("echo")
-    old, place = idle.pid, urlsplit(idle.url)
-    size = 20_000_000
-    head = b"POST /predictions/echo HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % size
-    with ExitStack() as connections:
-        half, unread = (
-            connections.enter_context(socket.create_connection((place.hostname, place.port), PATIENCE))
-            for _ in range(2)
-        )
-        unread.sendall(head + bytes(size))
-        half.sendall(head + b"x")
+@pytest.mark.parametrize(
+    ("python", "reason"),
+    [
+        pytest.param("/nowhere/python", "cannot start `/nowhere/python`: No such file", id="there is none"),
+        pytest.param("/bin/false", "the new daemon ended with exit code 1 before it was ready", id="it only fails"),
+    ],
+)
+def test_an_interpreter_that_does_not_work_is_told(served: Served, python: str, reason: str) -> None:
+    answer = served.command("POST", f"/tsctl/upgrade?python={python}")
 
-        idle.tsctl("upgrade", "--grace", "2")
-
-        # Much less than the minute that each of them may take otherwise.
-        eventually(lambda: not lives(old), "the old daemon has ended", patience=20.0)
-        assert half.recv(100).startswith(b"HTTP/1.1 503 ")
-    assert idle.ask("/predictions/echo", b"x").status == 200
+    assert answer.status == 500
+    assert reason in answer.json["message"]
+    served.register("echo")

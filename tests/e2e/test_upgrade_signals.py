@@ -69,28 +69,6 @@ def test_a_replaced_daemon_answers_once_more_and_ends_when_nobody_is_connected(
     eventually(lambda: not running(old), "the old daemon ends")
 
 
-def test_stopping_the_new_daemon_ends_the_old_one_too(
-    idle: Served, held: tuple[int, http.client.HTTPConnection]
-) -> None:
-    idle.tsctl("stop")
-
-    eventually(lambda: not marked(idle), "nothing is left")
-
-
-def test_a_daemon_that_replaced_another_can_be_replaced_while_that_one_still_answers(
-    idle: Served, held: tuple[int, http.client.HTTPConnection]
-) -> None:
-    old, connection = held
-    between = idle.pid
-
-    upgrade(idle, grace=0.0)
-
-    eventually(lambda: not running(between), "the one between ends")
-    connection.request("GET", "/live")
-    assert connection.getresponse().status == 200
-    assert old != between
-
-
 def run_in_foreground(idle: Served) -> "subprocess.Popen[bytes]":
     process = subprocess.Popen([TSCTL, "run"], env=idle.environment, cwd=idle.folder, stderr=subprocess.DEVNULL)
     eventually(lambda: idle.run("status").returncode == 0, "the daemon serves")

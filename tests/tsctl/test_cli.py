@@ -166,6 +166,16 @@ def test_ctrl_c_exits_with_130(invoke: Invoke, tmp_path: Path, monkeypatch: pyte
     assert "interrupted" in result.stderr
 
 
+def test_the_socket_may_come_from_the_environment(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TSCTL_SOCKET", str(tmp_path / "other.sock"))
+
+    result = invoke("ls")
+
+    assert f"no daemon at `{tmp_path}/other.sock`" in result.stderr
+
+
 @pytest.mark.parametrize("line", ["--version", "-V", "version"])
 def test_version(invoke: Invoke, line: str) -> None:
     result = invoke(line)
