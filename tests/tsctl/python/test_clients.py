@@ -34,6 +34,14 @@ def test_a_prediction_is_one_post_and_its_answer_an_object(scripted: Script, cal
     assert asked.headers["host"] == "localhost"
 
 
+def test_a_connection_is_used_again(scripted: Script, caller: Make) -> None:
+    daemon = scripted(answer(b"a"), chunked(b"b", b"c"), answer(b"d"))
+    call = caller(daemon)
+
+    assert [call("predict", "net", "x") for _ in range(3)] == [b"a", b"bc", b"d"]
+    assert [asked.connection for asked in daemon.asked] == [0, 0, 0]
+
+
 @pytest.mark.parametrize(
     "first",
     [
@@ -127,6 +135,13 @@ def test_a_stream_comes_in_pieces_of_text_and_of_another_type_is_bytes(scripted:
     assert call("stream", "net") == [b"\xff"]
     assert daemon.asked[0].headers["authorization"] == "Bearer sesame"
     assert "x-request-deadline-ms" not in daemon.asked[0].headers
+
+
+def test_a_refusal_before_the_body_is_read_is_told(scripted: Script, caller: Make, tmp_path: Path) -> None:
+    daemon = scripted(failure(413, "too large", connection="close"))
+
+    with pytest.raises(tsctl.ErrorAnswer, match="too large"):
+        caller(daemon)("predict", "net", b"x" * 1_000_000)
 
 
 @pytest.mark.parametrize("headers", [{"a": "b\r\nc: d"}, {"a b": "c"}, {"a": "é\n"}])
