@@ -7,7 +7,6 @@ import pytest
 
 from tests.http.peer import Server
 from tsctl.daemon.api.auth import (
-    OPEN,
     Check,
     bearer,
     check_host,
@@ -20,10 +19,10 @@ from tsctl.daemon.api.auth import (
     matches,
     own_hosts,
 )
-from tsctl.daemon.core.errors import DaemonError, Forbidden, Loading, MissingToken, ResourceNotFound, WrongToken
+from tsctl.daemon.core.errors import DaemonError, Forbidden, Loading, MissingToken, WrongToken
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, Response
-from tsctl.daemon.http.router import Router, join
+from tsctl.daemon.http.router import Router
 
 HOST = ("Host", "127.0.0.1:8081")
 HOSTS = own_hosts(["gpu1"], 8081, ["models.example.com", "edge:9000"])
@@ -176,23 +175,11 @@ def tell_headers(exchange: Exchange, path: list[str]) -> None:
     exchange.respond(Response(200, " ".join(name for name, _ in exchange.request.headers).encode()))
 
 
-def not_mine(exchange: Exchange, path: list[str]) -> None:
-    raise ResourceNotFound
-
-
 def answered(application: Callable[[Exchange], None], *headers: str, target: str = "/models") -> tuple[int, bytes]:
     peer = Server(application).connect()
     peer.send("\r\n".join((f"GET {target} HTTP/1.1", "Host: a", *headers, "", "")).encode())
     (answer,) = peer.answers
     return answer.status, answer.body
-
-
-def test_every_route_of_a_table_is_guarded_but_for_the_open_ones() -> None:
-    table = dict.fromkeys(("models", "ping", "anything"), tell_headers)
-    router = Router(guarded(table, inference_check("key", ""), unguarded=OPEN))
-
-    assert [answered(router, target=f"/{segment}")[0] for segment in table] == [401, 200, 401]
-    assert answered(router, "Authorization: Bearer key")[0] == 200
 
 
 def test_a_missing_token_is_asked_for() -> None:
@@ -237,13 +224,3 @@ def test_a_request_that_waits_for_its_model_is_checked_again_and_its_token_is_hi
     waiting[0]()
 
     assert [(answer.status, answer.body) for answer in peer.answers] == [(200, b"Host")]
-
-
-def test_two_tables_at_one_address_are_each_checked() -> None:
-    inference = guarded({"models": not_mine}, inference_check("key", "master"), hide=("key", "master"))
-    management = guarded({"models": tell_headers}, management_check("master", own_hosts([], 80, ["a"])))
-    router = Router(join(inference, management))
-
-    statuses = [answered(router, *shown)[0] for shown in ((), ("Authorization: Bearer key",))]
-    assert statuses == [401, 403]
-    assert answered(router, "Authorization: Bearer master") == (200, b"Host Authorization")

@@ -8,10 +8,7 @@ from tests.metrics.reading import values
 from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.declarations import MetricRow, Samples
 from tsctl.daemon.extension import Extension, Service
-from tsctl.daemon.metrics.version import OTHER, REASONS
-from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.server.routes import Fields
-from tsctl.daemon.workers.engine import ENDS
 from tsctl.handlers.wire import Measurement
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -41,38 +38,6 @@ async def test_what_a_handler_emits_comes_from_its_workers_frames(house: House) 
 
     lines = await metrics_of(house)
     assert lines["Seen{Level=Model,ModelName=m,ModelVersion=1.0}"] == 3
-
-
-async def test_a_version_that_leaves_keeps_its_counters_only(house: House) -> None:
-    await house.serve("m")
-    await house.ask("POST", "/predictions/m/1.0", b"a")
-    await house.ask("DELETE", "/models/m/1.0")
-
-    lines = await metrics_of(house)
-
-    reasons = (*REASONS.values(), OTHER, *house.metrics.refusal_labels)
-    # An extension has counters of all versions, or of those that use it: its own tests say which.
-    of_extensions = {
-        f"{row.name}{{model=m,version=1.0}}" for each in EXTENSIONS for row in each.metrics if row.kind == "counter"
-    }
-    assert {line for line in lines if "=m," in line or "=m}" in line or "_m_" in line} - of_extensions == {
-        *(
-            f"ts_{name}{{model_name=m,model_version={version}}}"
-            for name in ("inference_requests_total", "inference_latency_microseconds", "queue_latency_microseconds")
-            for version in ("1.0", "default")
-        ),
-        "tsctl_batches_total{model=m,reason=full,version=1.0}",
-        "tsctl_isolated_batches_total{model=m,version=1.0}",
-        "tsctl_isolated_failures_total{model=m,version=1.0}",
-        "tsctl_requests_total{code=200,model=m,version=1.0}",
-        *(f"tsctl_requests_judged_total{{model=m,verdict={verdict},version=1.0}}" for verdict in ("bad", "good")),
-        "tsctl_requests_retried_total{model=m,version=1.0}",
-        "tsctl_request_bytes_total{model=m,version=1.0}",
-        "tsctl_answer_bytes_total{model=m,version=1.0}",
-        "tsctl_worker_starts_total{model=m,version=1.0}",
-        *(f"tsctl_worker_exits_total{{how={how},model=m,version=1.0}}" for how in ENDS),
-        *(f"tsctl_requests_refused_total{{model=m,reason={why},version=1.0}}" for why in reasons),
-    }
 
 
 async def test_head_tells_the_length_and_no_more(house: House) -> None:

@@ -49,20 +49,6 @@ def test_soon_is_before_any_timer_and_does_not_move_the_time() -> None:
     assert clock.now() == 10.0
 
 
-def test_a_call_may_ask_for_further_calls() -> None:
-    clock = FakeClock(start=0.0)
-    moments: list[float] = []
-
-    def again() -> None:
-        moments.append(clock.now())
-        clock.later(1.0, again)
-
-    clock.soon(again)
-    clock.advance(3.0)
-
-    assert moments == [0.0, 1.0, 2.0, 3.0]
-
-
 class RecordingLoop(asyncio.SelectorEventLoop):
     """A loop that writes down for how long its timers are armed."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.kit.client import Client
-from tsctl.daemon.core.job import MAX_ATTEMPTS, TRANSITIONS, Batch, Job, JobEvent, JobPhase, Reply, TimeBudget
+from tsctl.daemon.core.job import MAX_ATTEMPTS, TRANSITIONS, Job, JobEvent, JobPhase, Reply, TimeBudget
 from tsctl.daemon.core.states import IllegalTransition
 
 REPLY = Reply(200, b"yes")
@@ -78,12 +78,3 @@ def test_a_budget_counts_from_the_headers_not_from_the_arrival() -> None:
 
     assert client.job("j", arrived=7.0, budget=TimeBudget(0.5, 6.9, "the test")).deadline == 7.4
     assert client.job("j", arrived=7.0).deadline == math.inf
-
-
-def test_a_job_and_a_batch_say_their_state() -> None:
-    job = Client().job("j", b"12345")
-    job.send()
-
-    assert job.size == 5
-    assert repr(job) == "<Job j SENT attempt=1 size=5>"
-    assert repr(Batch(7, [job], "full")) == "<Batch 7 of 1 (full)>"

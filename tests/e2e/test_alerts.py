@@ -73,10 +73,6 @@ def test_the_rules_are_as_many_as_the_troubles() -> None:
     assert [rule["alert"] for group in yaml.safe_load(RULES)["groups"] for rule in group["rules"]] == list(EXPECTED)
 
 
-def test_minutes_become_seconds() -> None:
-    assert quickened("rate(a[5m]) > 1\nfor: 10m\n") == "rate(a[10s]) > 1\nfor: 20s\n"
-
-
 @pytest.fixture
 def enders(idle: Served) -> list[Callable[[], None]]:
     """What ends a server of the daemon that is started next: those of extensions that can be ended by a client."""

@@ -152,15 +152,6 @@ def test_a_handler_that_stops_its_process_is_killed_at_the_response_timeout(serv
     assert healthy_worker(served) != before
 
 
-def test_a_piece_for_a_request_that_was_answered_is_no_part_of_the_next_answer(served: Served) -> None:
-    worker = healthy_worker(served)
-    do(served, "keep_the_way_to_answer")
-
-    answer = do(served, "answer_an_earlier_request")
-
-    assert (answer.status, answer.json) == (200, {"pid": worker, "child": None})
-
-
 def test_an_alarm_between_two_requests_costs_the_worker_and_no_request(served: Served) -> None:
     before = healthy_worker(served)
 
@@ -171,24 +162,6 @@ def test_an_alarm_between_two_requests_costs_the_worker_and_no_request(served: S
     eventually(lambda: not running(before), "the alarm has ended the worker")
     assert healthy_worker(served) != before
     eventually(lambda: "TimeoutError: rung" in served.tsctl("logs", "misbehaves"), "its last words are in the log")
-
-
-def test_what_went_to_a_file_in_the_connections_place_is_nothing_of_ours(served: Served) -> None:
-    healthy_worker(served)
-
-    do(served, "replace_connection_by_file")
-
-    (notes,) = (served.folder / "state" / "models").glob("*/**/notes.txt")
-    assert notes.read_bytes() == b""
-
-
-def test_a_program_that_the_handler_left_is_ended_with_its_worker(served: Served) -> None:
-    before = healthy_worker(served)
-    child = do(served, "leave_a_program").json["child"]
-
-    os.kill(before, signal.SIGKILL)
-
-    eventually(lambda: not running(child), "the program is gone")
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,11 @@
 """config.properties and torchserve's flags, with a real daemon."""
 
 import json
-import signal
-import subprocess
 from typing import Any
 
 import pytest
 
-from tests.e2e.served import PATIENCE, TSCTL, Served, eventually
+from tests.e2e.served import Served, eventually
 
 
 def configure(served: Served, *lines: str) -> str:
@@ -45,40 +43,6 @@ def test_a_folder_of_archives_and_a_config_file_are_served(idle: Served) -> None
     assert idle.ask("/predictions/second", b"x").status == 200
 
 
-def test_workers_get_the_environment_that_the_file_describes(idle: Served) -> None:
-    idle.environment |= {"SECRET_KEY": "k", "HARMLESS": "h"}
-    file = configure(
-        idle,
-        "service_envelope=body",
-        "decode_input_request=false",
-        "limit_max_image_pixels=false",
-        "blacklist_env_vars=SECRET.*",
-    )
-    idle.start("--ts-config", file)
-    idle.register("surroundings")
-    names = ["SECRET_KEY", "HARMLESS", "TS_SERVICE_ENVELOPE"]
-
-    answer = idle.ask("/predictions/surroundings", json.dumps(names).encode(), content_type="application/json")
-
-    assert answer.json == {
-        "type": "bytearray",
-        "limited": False,
-        "environment": {"SECRET_KEY": None, "HARMLESS": "h", "TS_SERVICE_ENVELOPE": "body"},
-    }
-
-
-def test_start_names_what_it_does_not_obey(idle: Served) -> None:
-    file = configure(idle, "netty_client_threads=4", "no_such_key=1")
-
-    started = idle.run("start", "--ts-config", file, "--cpp-log-config", "log.yaml")
-
-    assert started.returncode == 0
-    assert f"warning: {file} has unknown keys: no_such_key" in started.stderr
-    assert f"note: {file} has keys that have no effect here: netty_client_threads" in started.stderr
-    assert "note: `--cpp-log-config` has no effect" in started.stderr
-    assert "has unknown keys: no_such_key" in idle.tsctl("logs")
-
-
 def test_torchserves_command_line_starts_the_models_it_names(idle: Served) -> None:
     idle.pack("echo")
     idle.pack("obey")
@@ -93,20 +57,6 @@ def test_torchserves_command_line_starts_the_models_it_names(idle: Served) -> No
     eventually(lambda: all_ready(idle, 2), "both are loaded")
     assert [model["name"] for model in idle.status["models"]] == ["one", "two"]
     assert settings(idle)["restore"] == (False, "flag")
-
-
-def test_start_in_the_foreground_is_run(idle: Served) -> None:
-    process = subprocess.Popen(
-        [TSCTL, "start", "--foreground"], env=idle.environment, cwd=idle.folder, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stderr is not None
-    assert "listening on" in process.stderr.readline()
-    assert idle.pid == process.pid
-
-    process.send_signal(signal.SIGTERM)
-
-    assert "stopped" in process.communicate(timeout=PATIENCE)[1]
-    assert process.returncode == 0
 
 
 def test_snapshots_are_written_where_torchserve_writes_them_and_a_daemon_starts_from_one(idle: Served) -> None:

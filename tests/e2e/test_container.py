@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.e2e.container import Container, needs_container
-from tests.e2e.served import Served, eventually
+from tests.e2e.served import Served
 from tsctl.container.host import SAGEMAKER_MODEL
-from tsctl.container.torchserve import CONFIG, STORE
+from tsctl.container.torchserve import CONFIG
 
 HOME = CONFIG.parent
 DOCKER_FILE = """\
@@ -88,21 +88,6 @@ def test_sigterm_lets_a_request_end(run: Any, idle: Served) -> None:
         assert (first + curl.stdout.read()).split() == [*map(str, range(20)), "end"]
 
 
-def test_orphans_are_reaped_by_process_1(run: Any, idle: Served) -> None:
-    idle.pack("echo")
-    container = run(["serve"], home_of(idle))
-    container.wait_until_ready()
-
-    # A program that is run in the container leaves an orphan, which ends a moment later.
-    container.execute("sh", "-c", "(sleep 0.2) & exit 0")
-
-    def zombies() -> bool:
-        return "Z" in container.execute("ps", "-e", "-o", "stat=").stdout
-
-    eventually(lambda: "sleep" not in container.execute("ps", "-e", "-o", "comm=").stdout, "the orphan is gone")
-    assert not zombies()
-
-
 @pytest.mark.parametrize("layout", ["archive", "unpacked"])
 def test_sagemakers_contract(run: Any, idle: Served, layout: str) -> None:
     folder = idle.store
@@ -121,22 +106,3 @@ def test_sagemakers_contract(run: Any, idle: Served, layout: str) -> None:
     assert container.get("http://127.0.0.1:8080/ping")[0] == 200
     assert json.loads(predict(container, "/invocations"))["rows"] == 1
     assert container.stop() == 0
-
-
-def test_sagemaker_is_told_that_there_is_no_archive(run: Any, idle: Served) -> None:
-    (idle.store / "model.pth").touch()
-    container = run(["serve"], {SAGEMAKER_MODEL: idle.store})
-
-    assert container.wait() == 1
-    assert "no model archive in `/opt/ml/model`" in container.output
-
-
-def test_the_store_of_torchserves_image_is_the_default(run: Any, idle: Served) -> None:
-    idle.pack("echo")
-    mounts = home_of(idle)
-    (mounts[HOME] / "config.properties").unlink()
-    container = run(["serve", "--models", "ALL"], mounts)
-    container.wait_until_ready()
-
-    assert STORE.name == "model-store"
-    assert json.loads(predict(container, "/predictions/echo"))["rows"] == 1

@@ -2,7 +2,6 @@
 
 import os
 import re
-import select
 import signal
 import subprocess
 import sys
@@ -88,12 +87,3 @@ def test_a_signal_stops_everything(tmp_path: Path, number: int) -> None:
     assert "error: interrupted: the private daemon has been stopped" in errors
     assert not running(daemon)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_daemon_ends_with_a_killed_demo(tmp_path: Path) -> None:
-    process = demo(tmp_path)
-    with open(os.pidfd_open(pid_of_daemon(tmp_path))) as daemon:
-        process.kill()
-        process.communicate()
-
-        assert select.select([daemon], [], [], PATIENCE)[0]

@@ -2,18 +2,14 @@
 
 import json
 import os
-import re
 import resource
-import select
 import signal
-import subprocess
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.e2e.served import PATIENCE, TSCTL, Served, eventually
+from tests.e2e.served import Served, eventually
 
 SOON = 2.0  # seconds
 
@@ -101,15 +97,6 @@ def test_a_full_disk_is_told_while_requests_are_answered_and_what_was_told_meanw
     assert [model["name"] for model in echo.status["models"]] == ["echo"]
 
 
-def test_a_daemon_that_stood_still_says_so(served: Served) -> None:
-    os.kill(served.pid, signal.SIGSTOP)
-    time.sleep(1.5)
-    os.kill(served.pid, signal.SIGCONT)
-
-    event = soon(served, "loop-stalled", time.time(), level="warning")
-    assert re.fullmatch(r"the event loop did not turn for [\d.]+ s", event["text"])
-
-
 def test_events_outlive_a_killed_daemon_and_an_upgrade_and_their_numbers_rise(echo: Served) -> None:
     old = echo.pid
     echo.tsctl("upgrade")
@@ -129,34 +116,3 @@ def test_events_outlive_a_killed_daemon_and_an_upgrade_and_their_numbers_rise(ec
     assert kinds == ["started", "upgrade-started", "started", "upgraded", "started"] or kinds == [
         "started", "upgrade-started", "upgraded", "started", "started"
     ]  # fmt: skip
-
-
-@pytest.fixture
-def following(echo: Served) -> Iterator["subprocess.Popen[bytes]"]:
-    """`tsctl events -f`, from the last event on."""
-    command = [str(TSCTL), "events", "-f", "-n", "1", "--json"]
-    with subprocess.Popen(command, env=echo.environment, stdout=subprocess.PIPE, bufsize=0) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def test_a_follower_hears_events_live_through_an_upgrade(echo: Served, following: "subprocess.Popen[bytes]") -> None:
-    heard: list[str] = []
-
-    def hear(kind: str) -> None:
-        out = following.stdout
-        assert out is not None
-        while not heard or heard[-1] != kind:
-            assert select.select([out], [], [], PATIENCE)[0], f"heard only {heard}, and not {kind}"
-            heard.append(json.loads(out.readline())["kind"])
-
-    hear("model-ready")  # the stream has begun
-    echo.tsctl("scale", "echo", "2")
-    hear("scaled")
-    echo.tsctl("upgrade")
-    hear("upgraded")
-    echo.tsctl("default", "echo/1.0")
-    hear("default-changed")
-    assert heard.count("scaled") == 1

@@ -189,12 +189,3 @@ def folder_of(served: Served) -> Path:
     assert here is not None
     (folder,) = here.glob(f"tsctl-*-{served.pid}-*")
     return folder
-
-
-@pytest.mark.thin
-def test_workers_do_not_outlive_a_daemon_that_is_killed(misbehaving: Served) -> None:
-    worker = do(misbehaving, "ignore_signals").json["pid"]
-
-    os.kill(misbehaving.pid, signal.SIGKILL)
-
-    gone(worker)

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,16 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.served import PATIENCE, TSCTL, Served, eventually, running
-
-
-@pytest.mark.thin
-def test_start_returns_when_the_daemon_listens(idle: Served) -> None:
-    idle.forks = False
-
-    said = idle.tsctl("start")
-
-    assert idle.status["inferenceAddress"] in said
-    assert running(idle.pid)
 
 
 @pytest.mark.parametrize("doing", ["nothing", "a request", "loading"])
@@ -85,6 +74,19 @@ def test_ctrl_c_stops_run_without_killing_its_workers_first(idle: Served) -> Non
     assert "Traceback" not in said
 
 
+@pytest.mark.thin
+def test_a_listed_model_answers_whoever_asks_as_soon_as_the_daemon_listens(idle: Served) -> None:
+    go = idle.folder / "go"
+    idle.environment["TEST_GO"] = str(go)
+    idle.start("--models", idle.pack("slow_load"), f"named={idle.pack('echo')}")
+    with ThreadPoolExecutor() as clients:
+        first = clients.submit(idle.ask, "/predictions/slow_load", b"x")
+        answers = [idle.ask(f"/predictions/{name}", b"x").status for name in ("named", "nobody")]
+        go.touch()
+
+        assert (first.result().status, answers) == (200, [200, 404])
+
+
 def test_the_socket_is_private_whatever_the_umask(idle: Served, tmp_path: Path) -> None:
     folder = tmp_path / "runtime"
     logs = tmp_path / "logs"
@@ -108,32 +110,3 @@ def test_the_socket_is_private_whatever_the_umask(idle: Served, tmp_path: Path) 
     kept += [logs, *logs.rglob("*")]
     assert {path.name for path in kept} >= {"snapshot.json", "daemon.log", "access.log", "start.log", "ts_log.log"}
     assert [path for path in kept if path.stat().st_mode & 0o077] == []
-
-
-@pytest.mark.thin
-def test_a_listed_model_answers_whoever_asks_as_soon_as_the_daemon_listens(idle: Served) -> None:
-    go = idle.folder / "go"
-    idle.environment["TEST_GO"] = str(go)
-    idle.start("--models", idle.pack("slow_load"), f"named={idle.pack('echo')}")
-    with ThreadPoolExecutor() as clients:
-        first = clients.submit(idle.ask, "/predictions/slow_load", b"x")
-        answers = [idle.ask(f"/predictions/{name}", b"x").status for name in ("named", "nobody")]
-        go.touch()
-
-        assert (first.result().status, answers) == (200, [200, 404])
-
-
-@pytest.mark.thin
-def test_nobody_is_told_ready_before_all_that_is_listed_is_there_or_has_failed(idle: Served) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as origin, ThreadPoolExecutor() as clients:
-        origin.settimeout(PATIENCE)
-        address = f"http://127.0.0.1:{origin.getsockname()[1]}/m.mar"
-        starting = clients.submit(idle.start, "--models", address, "--allowed-urls", address)  # waits for them, too
-        with origin.accept()[0] as download:
-            idle.note_address()
-            while_it_comes = idle.ask("/ready", method="GET").status
-            download.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
-        starting.result()
-
-    assert while_it_comes == 503
-    eventually(lambda: idle.ask("/ready", method="GET").status == 200, "nothing is awaited any more")

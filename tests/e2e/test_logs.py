@@ -2,15 +2,11 @@
 
 import json
 import re
-import resource
-import signal
-from functools import partial
 from typing import Any
 
-import pexpect
 import pytest
 
-from tests.e2e.served import TSCTL, Served, eventually
+from tests.e2e.served import Served, eventually
 
 STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d"
 FILES = ("daemon.log", "access.log", "speaks@1.0.log")
@@ -78,56 +74,3 @@ def test_the_story_of_a_request_is_in_one_place_in_its_order(served: Served) -> 
     assert sorted(between) == ["asked", "now"], found
     assert entries(served, "--since", "1h", "-n", "1")[0]["time"] >= entries(served, "-n", "9")[0]["time"]
     assert {each["log"] for each in entries(served, "--daemon", "speaks/1.0")} == {"daemon", "model"}
-
-
-def test_following_goes_on_through_a_rotation(served: Served) -> None:
-    served.register("speaks", "--workers", "1")
-    speak(served, b"before", "one")
-    process = pexpect.spawn(
-        str(TSCTL), ["logs", "-f", "speaks"],
-        env=served.environment, encoding="utf-8", timeout=30,
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # ignored in a shell's background
-    )  # fmt: skip
-    process.expect("stdout before")
-    log = served.folder / "state" / "logs" / "speaks@1.0.log"
-
-    log.rename(log.with_name(f"{log.name}.1"))  # the daemon goes on with the old file until it is started again
-    served.stop()
-    served.start()
-    eventually(lambda: served.ask("/predictions/speaks", b"is it there?").status == 200, "the model is restored")
-    speak(served, b"after", "two")
-
-    process.expect("stdout after")
-    process.sendintr()
-    process.expect(pexpect.EOF)
-    process.close()
-    assert process.exitstatus == 0
-
-
-@pytest.mark.parametrize("log_format", ["text", "json"])
-def test_a_log_whose_disk_was_full_tells_how_many_lines_are_missing(idle: Served, log_format: str) -> None:
-    idle.start("--log-format", log_format)
-    idle.register("speaks", "--workers", "1")
-    speak(idle, b"before", "one")
-    before = resource.prlimit(idle.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-    for _ in range(3):
-        assert idle.ask("/predictions/speaks", b"lost", content_type="application/octet-stream").status == 200
-
-    def lost() -> list[str]:
-        events = idle.command("GET", "/tsctl/events").json["events"]
-        return [each["text"] for each in events if each["kind"] == "log-lost" and "speaks@1.0.log" in each["text"]]
-
-    eventually(lambda: len(lost()) == 1, "the loss is told")
-    resource.prlimit(idle.pid, resource.RLIMIT_FSIZE, before)
-    speak(idle, b"after", "two")
-
-    texts = [each["text"] for each in entries(idle, "speaks")]
-    (remark,) = (text for text in texts if "could not be written here" in text)
-    later = texts[texts.index(remark) + 1 :]
-    assert "after" in later and "before" not in later, texts
-    # A worker's lines may be read after its answer, so after the disk has room again: those are there.
-    there = [text for text in texts if "lost" in text]
-    assert set(there) <= set(later), texts
-    number = re.match(r"\(([0-9]+) lines? could not be written here\)$", remark)
-    assert number is not None and int(number[1]) == 6 - len(there), texts
-    assert len(lost()) == 1

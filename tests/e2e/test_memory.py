@@ -1,6 +1,5 @@
 """Registered models survive a restart, and a `kill -9`."""
 
-import contextlib
 import json
 import os
 import signal
@@ -53,22 +52,3 @@ def test_what_was_registered_comes_back_as_it_was(end: Any, served: Served) -> N
     assert before["echo/2.0"] == ("ready", 2, 1, 100, "auto", True)
     assert served.describe("echo/1.0")["loadedAtStartup"] is True
     assert served.ask("/predictions/echo", b"x").status == 200
-
-
-def test_the_daemon_listens_while_restored_models_are_loading(idle: Served) -> None:
-    go = idle.folder / "go"
-    go.touch()
-    idle.environment["TEST_GO"] = str(go)
-    idle.start()
-    idle.register("slow_load")
-    go.unlink()
-    kill(idle)
-
-    idle.start()
-
-    assert listed(idle)["slow_load/1.0"][0] == "loading"
-    with contextlib.closing(idle.connect()) as early:
-        early.request("POST", "/predictions/slow_load", b"x")
-        assert listed(idle)["slow_load/1.0"][0] == "loading", "it is sent, and waits"
-        go.touch()
-        assert early.getresponse().status == 200

@@ -50,15 +50,6 @@ def test_what_handlers_emit_appears_without_being_declared_anywhere(measuring: S
     )
 
 
-def test_what_handlers_emit_is_printed_too_but_for_the_time_of_each_batch(measuring: Served) -> None:
-    measure(measuring, {"count": 1}, x_request_id="printed-1")
-
-    eventually(lambda: "printed-1" in measuring.tsctl("logs", "measures"), "the line is in the log")
-    log = measuring.tsctl("logs", "measures")
-    assert "[METRICS]Words.Count:1|#Language:de,ModelName:measures,Level:Model|#type:COUNTER|#hostname:" in log
-    assert "HandlerTime" not in log
-
-
 def test_it_can_be_switched_off(idle: Served) -> None:
     idle.start("--no-metrics")
 

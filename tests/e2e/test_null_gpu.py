@@ -1,12 +1,11 @@
 """A real daemon whose workers are on null cards (tests/kit/null_gpu): there is no GPU on the machines of the tests."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.e2e.on_cards import BATCH, PIXELS, pack_image_classifier, pack_on_card, send_batch, start_on
-from tests.e2e.served import Answer, Served, eventually, running
+from tests.e2e.served import Served, eventually, running
 from tests.e2e.test_workers import worker_pids
 from tests.kit.null_gpu.cards import Cards, Delta, Did, OnCards, cards_or_skip
 from tsctl.handlers.builtin.support.readers import SLOTS
@@ -134,28 +133,6 @@ def test_a_batch_that_is_prepared_otherwise_goes_the_same_way(
     served.tsctl("unregister", name)
     assert (done["to_card_pinned"], done["to_card_bytes"]) == (1, BATCH * 3 * 192 * 192)
     assert (done["replays"], done["launches"]) == (1, 0)
-
-
-@pytest.mark.parametrize("handler", ["rows_on_card", "typed_on_card"])
-def test_the_rows_of_a_users_handler_cross_the_bus_in_one_pinned_copy_each_way(
-    handler: str, served: Served, cards: Cards
-) -> None:
-    served.register(handler, "--workers", "1", "--batch-size", "4", "--max-delay", "60000", "--batching", "fixed")
-    [pid] = worker_pids(served, handler)
-
-    def ask(number: int) -> Answer:
-        return served.ask(f"/predictions/{handler}", f"[{number}, {number}]".encode(), content_type="application/json")
-
-    with ThreadPoolExecutor(4) as clients:
-        list(clients.map(ask, range(4)))  # the first one allocates
-        with Delta(cards.of(pid)) as done:
-            answers = [answer.json for answer in clients.map(ask, range(4))]
-
-    served.tsctl("unregister", handler)
-    assert answers == [{"row": [number, number]} for number in range(4)]
-    assert (done["to_card_pinned"], done["to_card_pageable"]) == (1, 0)
-    assert (done["from_card_pinned"], done["from_card_pageable"], done.waits) == (1, 0, [1])
-    assert done["default_to_card"] == (handler == "rows_on_card"), "a copy of its own is where it put it"
 
 
 def test_a_batch_of_an_object_detector_crosses_the_bus_once_as_bytes_and_comes_back_in_one_wait(

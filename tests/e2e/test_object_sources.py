@@ -2,14 +2,11 @@
 
 import hashlib
 import importlib.util
-import os
-import subprocess
-import threading
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.served import PATIENCE, TSCTL, Served, eventually
+from tests.e2e.served import Served
 from tests.kit.stores import GoogleStore, serve_store
 
 
@@ -38,28 +35,3 @@ def test_a_file_names_an_object_and_its_digest(idle: Served) -> None:
     done = idle.run("apply", "none.yaml")
     assert done.returncode == 1 and "Given URL gs://others/echo.mar does not match any allowed URL(s)" in done.stderr
     assert idle.ask("/predictions/echo", b"x").status == 200
-
-
-@pytest.mark.skipif(importlib.util.find_spec("gcsfs") is None, reason="needs gcsfs: pip install -e '.[dev]'")
-def test_a_download_that_was_interrupted_goes_on_at_the_next_command(idle: Served) -> None:
-    weights = idle.folder / "weights"
-    weights.write_bytes(os.urandom(5 * 2**20))
-    content = (idle.store / idle.pack("echo", extra_files=str(weights))).read_bytes()
-    with serve_store(GoogleStore) as store:
-        store.files["models/echo.mar"], store.held = content, threading.Event()
-        idle.environment |= {"STORAGE_EMULATOR_HOST": store.url, "NO_PROXY": "*"}
-        idle.start("--allowed-urls", "gs://models/.*")
-        register = [str(TSCTL), "register", "gs://models/echo.mar"]
-        command = subprocess.Popen(register, env=idle.environment, cwd=idle.folder, stderr=subprocess.DEVNULL)
-        eventually(lambda: len(store.asked) > 1, "the second piece is asked for")
-        idle.stop()
-        command.wait(PATIENCE)
-        store.held.set()
-        store.asked.clear()
-        idle.start("--allowed-urls", "gs://models/.*")
-
-        idle.tsctl("register", "gs://models/echo.mar")
-
-        assert idle.ask("/predictions/echo", b"x").status == 200
-        assert int(store.asked[0].partition("-")[0]) >= 2**20
-        assert list((idle.folder / "state" / "downloads").iterdir()) == []

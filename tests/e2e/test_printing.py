@@ -33,16 +33,6 @@ def _printed(log: str) -> int:
     return len(PRINTED.findall(log)) + sum(map(int, DROPPED.findall(log)))
 
 
-def test_the_last_lines_before_an_exit_are_told_though_lines_are_dropped(idle: Served) -> None:
-    idle.environment["PRINTS_AND_DIES"] = "while it loads"
-    idle.start()
-
-    refused = idle.run("register", idle.pack("prints"), "--workers", "1")
-
-    assert refused.returncode == 1
-    assert re.search(r"119998\s+119999\b", refused.stderr), refused.stderr
-
-
 def test_another_model_answers_beside_it_as_if_it_were_alone(served: Served) -> None:
     served.register("prints", "--workers", "1")
     served.register("sized", "--workers", "1", "--batch-size", "1")

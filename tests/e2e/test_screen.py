@@ -1,8 +1,6 @@
 """The command line on a real screen: tmux, 24 rows."""
 
 import json
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -56,18 +54,6 @@ def waits(shared: Served, tmp_path: Path) -> Iterator[str]:
     yield json.dumps({"do": f"wait {tmp_path}/go"})
     (tmp_path / "go").touch()
     shared.tsctl("unregister", "waits")
-
-
-@pytest.fixture(scope="module")
-def latin(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return the variables of a locale of ISO-8859-1, made here; without its sources, Python's variable for it."""
-    folder = tmp_path_factory.mktemp("locale")
-    program = shutil.which("localedef")
-    if program is not None:
-        made = [program, "-i", "en_US", "-f", "ISO-8859-1", str(folder / "en_US.ISO-8859-1")]
-        if subprocess.run(made, capture_output=True).returncode == 0:
-            return {"LOCPATH": str(folder), "LC_ALL": "en_US.ISO-8859-1"}
-    return {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "iso-8859-1"}
 
 
 def write_handler(folder: Path, *, steps: int = 5, seconds: float = 0.0) -> None:
@@ -125,20 +111,6 @@ def test_ctrl_c_ends_predict_with_130(open_screen: Open, shared: Served, waits: 
     assert lines[-2:] == ["error: interrupted", "130"]
 
 
-@pytest.mark.thin
-@pytest.mark.parametrize("columns", [120, 80, 40])
-def test_a_name_is_never_cut(open_screen: Open, named: Served, columns: int) -> None:
-    lines = open_screen(columns).run("tsctl ls")
-
-    assert "…" not in "".join(lines)
-    assert max(map(len, lines)) <= columns
-    if columns >= 80:
-        assert any(line.startswith(f"{LONG} ") for line in lines)
-    else:
-        assert LONG in "".join(line.split()[0] for line in lines if line)
-    assert lines[-1] == "0"
-
-
 @pytest.mark.parametrize("line", ["tsctl ls", "tsctl status", "tsctl describe echo", "tsctl config echo"])
 def test_forty_columns_are_enough(open_screen: Open, named: Served, line: str) -> None:
     named.ask("/predictions/echo", b"x")  # so that there is something to draw
@@ -146,21 +118,3 @@ def test_forty_columns_are_enough(open_screen: Open, named: Served, line: str) -
 
     assert "…" not in "".join(lines)
     assert lines[-1] == "0"
-
-
-def test_the_result_of_a_load_test_stays_on_the_screen(open_screen: Open) -> None:
-    lines = open_screen().run("tsctl bench echo sample.json -n 200")
-
-    assert lines[-2].startswith("throughput")
-    assert any(line.split()[:4] == ["p50", "p90", "p95", "p99"] for line in lines)
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["tsctl bench echo sample.json -n 50", "tsctl describe echo", "tsctl set echo --max-delay 0", "tsctl bench -h"],
-)
-def test_a_locale_that_is_not_utf_8_is_no_reason_to_fail(open_screen: Open, latin: dict[str, str], line: str) -> None:
-    lines = open_screen(**latin).run(line)
-
-    assert lines[-1] == "0"
-    assert not any("Error" in each for each in lines)

@@ -55,15 +55,6 @@ def management(served: Served) -> str:
     return str(served.status["managementAddress"])
 
 
-def test_a_management_address_needs_a_token_to_start(idle: Served) -> None:
-    refused = idle.run("start", *ADDRESSES)
-
-    assert refused.returncode == 1
-    assert "the management address `127.0.0.2:0` needs a token" in refused.stderr
-    assert "hint: add `--token-file FILE`" in refused.stderr
-    assert idle.run("status").returncode == 3
-
-
 @pytest.mark.thin
 def test_the_token_opens_the_management_address(guarded: Served) -> None:
     url = f"{management(guarded)}/models"
@@ -74,57 +65,9 @@ def test_the_token_opens_the_management_address(guarded: Served) -> None:
     assert management(guarded) in guarded.tsctl("status")
 
 
-@pytest.mark.thin
-def test_a_web_page_and_a_foreign_host_are_refused_in_spite_of_the_token(guarded: Served) -> None:
-    url = f"{management(guarded)}/models"
-
-    page, foreign = curl(url, BEARER, "Origin: http://evil.example"), curl(url, BEARER, "Host: evil.example")
-
-    assert (page[0], foreign[0]) == (403, 403)
-    assert "web pages" in page[1]["message"]
-    assert "Host `evil.example` is not allowed" in foreign[1]["message"]
-
-
-@pytest.mark.thin
-def test_over_tcp_only_archives_of_the_store_are_registered(guarded: Served) -> None:
-    file = guarded.pack("echo")
-    outside = (guarded.store / file).rename(guarded.folder / file)
-    url = f"{management(guarded)}/models"
-
-    refused = curl(f"{url}?url={outside}", BEARER, method="POST")
-    remote = curl(f"{url}?url=file://{outside}", BEARER, method="POST")
-    climbing = curl(f"{url}?url=../{file}", BEARER, method="POST")
-    assert (refused[0], refused[1]["message"]) == (404, f"Model not found at: {outside}")
-    assert (remote[0], climbing[0]) == (404, 404)
-
-    outside.rename(guarded.store / file)
-
-    assert curl(f"{url}?url={file}&initial_workers=1", BEARER, method="POST")[0] == 200
-    assert curl(f"{url}/echo", BEARER)[1][0]["workers"][0]["status"] == "READY"
-    assert curl(f"{url}/echo", BEARER, method="DELETE") == (200, {"status": 'Model "echo" unregistered'})
-
-
 @pytest.mark.parametrize(("method", "path"), [("GET", "config"), ("POST", "upgrade"), ("GET", "live")])
 def test_the_daemons_own_routes_are_not_on_tcp(guarded: Served, method: str, path: str) -> None:
     assert curl(f"{management(guarded)}/tsctl/{path}", BEARER, method=method)[0] == 404
-
-
-@pytest.mark.parametrize(
-    "expectation", [("--header", "Expect:"), ("Expect: 100-continue",)], ids=["at once", "expecting 100"]
-)
-def test_a_strangers_upload_is_refused_before_it_is_read(idle: Served, expectation: tuple[str, ...]) -> None:
-    idle.start("--inference-token-file", token_file(idle, OTHER))
-    large = idle.folder / "large"
-    large.write_bytes(b"x" * 20_000_000)
-    address = ("127.0.0.1", int(idle.url.rpartition(":")[2]))
-    with socket.create_connection(address, timeout=PATIENCE) as stranger:
-        stranger.sendall(b"POST /predictions/m HTTP/1.1\r\nHost: a\r\nContent-Length: 60000000\r\n\r\n")
-
-        assert stranger.recv(1024).startswith(b"HTTP/1.1 401 ")  # and not a byte of the body was sent
-
-    upload = ("--data-binary", f"@{large}", *expectation)
-    assert curl(f"{idle.url}/predictions/m", *upload)[0] == 401
-    assert curl(f"{idle.url}/predictions/m", *upload, f"Authorization: Bearer {OTHER}")[0] == 404
 
 
 @pytest.mark.parametrize("environment", [False, True], ids=["from a file", "from the environment"])

@@ -118,18 +118,6 @@ def test_a_saved_file_is_served_and_a_broken_one_is_not(serving: Serving) -> Non
     assert not serving.handler.with_name("__pycache__").exists()
 
 
-def test_no_request_fails_while_a_file_is_saved_again_and_again(serving: Serving) -> None:
-    serving.start("handler.py", "--watch")
-    serving.served.note_address()
-    failed = 0
-    for number in range(1, 6):
-        serving.handler.write_text(ECHO + f"# {number}\n")
-        while serving.screen.count("replaced in ") < number:
-            failed += serving.served.ask("/predictions/own", b"hello").status != 200
-
-    assert failed == 0
-
-
 def test_the_daemon_ends_even_if_the_command_is_killed(serving: Serving) -> None:
     serving.start("handler.py")
     pid = serving.served.status["pid"]
@@ -166,36 +154,6 @@ def test_a_running_daemon_forgets_ours_even_if_the_command_is_killed(serving: Se
     serving.end(signal.SIGKILL)
 
     eventually(lambda: served.status["models"] == [], "the model is unregistered")
-
-
-def test_a_model_served_for_a_while_is_not_in_the_snapshot(serving: Serving) -> None:
-    served = serving.served
-    served.start()
-    serving.start("handler.py")
-
-    os.kill(served.pid, signal.SIGKILL)
-    eventually(lambda: serving.process is not None and serving.process.poll() is not None, "the command ends")
-    served.start()
-
-    assert served.status["models"] == []
-    assert "the daemon has ended" in serving.screen
-
-
-def test_a_model_file_and_its_weights_are_served_by_their_names(serving: Serving) -> None:
-    import torch
-
-    net = torch.nn.Linear(3, 1)
-    torch.jit.script(net).save(str(serving.folder / "whole.pt"))
-    torch.save(net.state_dict(), serving.folder / "parts.pth")
-    (serving.folder / "arch.py").write_text(
-        "from torch import nn\nclass Net(nn.Linear):\n    def __init__(self):\n        super().__init__(3, 1)\n"
-    )
-
-    serving.start("whole.pt", "parts.pth")
-
-    eventually(lambda: len(re.findall("^curl ", serving.screen, re.MULTILINE)) == 2, "both are shown")
-    for name in ("whole", "parts"):
-        assert re.fullmatch(r"[\s\[]*-?[\d.e-]+[\s\]]*", serving.ask(name))
 
 
 TYPED = """import dataclasses
@@ -246,3 +204,16 @@ def test_the_handler_of_the_quick_start_is_served_in_batches(serving: Serving) -
     port = serving.served.status["inferenceAddress"].rpartition(":")[2]
     assert typed is not None
     assert typed[1].replace(":8080/", f":{port}/") in serving.screen
+
+
+def test_a_model_served_for_a_while_is_not_in_the_snapshot(serving: Serving) -> None:
+    served = serving.served
+    served.start()
+    serving.start("handler.py")
+
+    os.kill(served.pid, signal.SIGKILL)
+    eventually(lambda: serving.process is not None and serving.process.poll() is not None, "the command ends")
+    served.start()
+
+    assert served.status["models"] == []
+    assert "the daemon has ended" in serving.screen

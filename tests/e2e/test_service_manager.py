@@ -116,20 +116,6 @@ def test_the_manager_is_told_of_each_step_and_its_socket_is_used(idle: Served, m
     assert process.wait(PATIENCE) == 0
 
 
-def test_a_connection_waits_while_the_daemon_restarts(idle: Served, manager: ServiceManager) -> None:
-    first = manager.start()
-    idle.register("echo")
-    first.send_signal(signal.SIGTERM)
-    assert first.wait(PATIENCE) == 0
-
-    waiting = idle.connect()
-    waiting.request("POST", "/predictions/echo", b"hello")  # connects: the manager listens
-    manager.start()
-
-    assert waiting.getresponse().status == 200
-    waiting.close()
-
-
 def test_a_restart_refuses_no_connection(idle: Served, manager: ServiceManager) -> None:
     process = manager.start()
     clients = Connecting(partial(idle.ask, "/live", method="GET"))

@@ -28,10 +28,6 @@ def handle(data: list[Any], context: Any) -> list[Any]:
     return [{"batch": len(data), "body": row["body"]} for row in data or []]
 
 
-def shouts(texts: list[str]) -> list[str]:
-    return [f"{text.upper()} of {len(texts)}" for text in texts]
-
-
 def fails(data: Any, context: Any) -> Any:
     raise OSError("no weights today")
 
@@ -60,37 +56,12 @@ def test_a_function_is_served_until_the_block_ends(temporary: Path) -> None:
     assert list(temporary.glob(f"{PREFIX}*")) == []
 
 
-def test_a_typed_function_gets_batches_and_returns_text() -> None:
-    with tsctl.serve(shouts, batch_size=8, max_delay=100.0, settings={"batching": "fixed"}) as model:
-        with ThreadPoolExecutor(8) as threads:
-            answers = list(threads.map(model.predict, "abcdefgh"))
-        described = model.describe()
-
-    assert answers == [f"{letter.upper()} of 8" for letter in "abcdefgh"]
-    assert (described["modelName"], described["batchSize"]) == ("shouts", 8)
-
-
 @pytest.mark.parametrize("target", ["{}/texts.py:lengths", "texts:lengths"])
 def test_what_tsctl_serve_takes_is_served(tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "texts.py").write_text("def lengths(texts: list[str]) -> list[int]:\n    return [*map(len, texts)]\n")
     monkeypatch.chdir(tmp_path)
     with tsctl.serve(target.format(tmp_path)) as model:
         assert (model.name, model.predict("hello")) == ("lengths", 5)
-
-
-def test_a_class_is_served() -> None:
-    class Shouts:
-        def initialize(self, context: Any) -> None:
-            self.mark = "!"
-
-        def handle(self, data: Any, context: Any) -> list[Any]:
-            print("asked")
-            return [{"said": row["body"].upper() + self.mark} for row in data]
-
-    with tsctl.serve(Shouts, name="loud") as model:
-        assert model.name == "loud"
-        assert model.predict("hey") == {"said": "HEY!"}
-        eventually(lambda: "asked" in model.log(), "what the handler prints is in its log")
 
 
 def test_an_archive_is_served_and_streams(idle: Served) -> None:
@@ -111,18 +82,6 @@ def test_a_handler_that_does_not_load_is_told_with_its_traceback(temporary: Path
 
     assert Path(__file__).name in str(caught.value)
     assert list(temporary.glob(f"{PREFIX}*")) == []
-
-
-def test_the_daemon_of_the_user_is_left_alone(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in served.environment.items():
-        monkeypatch.setenv(name, value)
-    pid = served.pid
-
-    with tsctl.serve(handle) as model:
-        assert model.predict("x")["body"] == "x"
-
-    assert served.pid == pid
-    assert served.status["models"] == []
 
 
 PROGRAM = """

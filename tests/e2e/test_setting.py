@@ -3,14 +3,12 @@
 import json
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.load import Load, Seen
 from tests.e2e.served import Served, eventually
-from tsctl.client import DaemonClient
 
 
 def answers(seen: Iterable[Seen]) -> list[dict[str, Any]]:
@@ -51,16 +49,3 @@ def test_under_load_nothing_is_lost_and_no_worker_starts_anew(served: Served) ->
     batching = served.describe("sized")["tsctl"]["batching"]
     assert sum(int(size) * count for size, count in batching["sizes"].items()) == len(list(load))
     assert Counter(batching["reasons"]).total() == Counter(batching["sizes"]).total()
-
-
-def test_a_request_that_is_recorded_can_be_had_on_the_control_socket_only(served: Served) -> None:
-    served.register("sized")
-    served.ask("/predictions/sized", b"before")
-    served.tsctl("set", "sized", "--record-input")
-    served.ask("/predictions/sized", b"after")
-
-    over_tcp = served.ask("/tsctl/input/sized", method="GET")
-    on_the_socket = DaemonClient(Path(served.environment["TSCTL_SOCKET"])).request("GET", "/tsctl/input/sized")
-
-    assert over_tcp.status == 404
-    assert (on_the_socket.status, on_the_socket.body) == (200, b"after")

@@ -1,7 +1,6 @@
 """Shortages of the machine: disk, the right to write, descriptors, a reliable clock."""
 
 import contextlib
-import ctypes
 import http.client
 import itertools
 import os
@@ -20,19 +19,8 @@ _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE = 24, 1  # prctl(2), capabilities(7)
 FEW = 100  # descriptors
 
 
-def obey_permissions() -> None:
-    """Take from a child of root's the right to write where the mode says that nobody may."""
-    if os.getuid() == 0:
-        ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, 0, 0, 0)
-
-
 def few_descriptors() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (FEW, FEW))
-
-
-def close_for_writing(state: Path) -> None:
-    for directory in (state, *(inner for inner in state.rglob("*") if inner.is_dir())):
-        directory.chmod(0o500)
 
 
 def log_of(served: Served, name: str) -> str:
@@ -52,16 +40,6 @@ def small_disk(idle: Served) -> Iterator[Path]:
     yield state
     idle.stop()
     subprocess.run(["umount", "-l", str(state)], check=True)
-
-
-@pytest.fixture
-def guarded(idle: Served) -> Iterator[Served]:
-    """A daemon that minds the modes of directories, even if it is root's; they can be removed again."""
-    yield idle
-    idle.stop()
-    for directory in (idle.folder / "state", *(idle.folder / "state").rglob("*")):
-        if directory.is_dir():
-            directory.chmod(0o700)
 
 
 @pytest.fixture
@@ -93,16 +71,6 @@ def test_a_full_disk_refuses_what_is_new_and_serves_what_is_there(idle: Served, 
     assert idle.ask("/predictions/mirror", b"x").body == b"x"
 
 
-def test_a_state_directory_that_cannot_be_written_stops_the_start_with_its_name(guarded: Served) -> None:
-    state = guarded.folder / "state"
-    state.mkdir(mode=0o500)
-
-    refused = guarded.run("start", preexec_fn=obey_permissions)
-
-    assert refused.returncode == 1
-    assert f"cannot make the directory `{state}/logs`: Permission denied" in refused.stderr
-
-
 def test_a_daemon_starts_on_a_full_disk_with_what_it_had(idle: Served, small_disk: Path) -> None:
     idle.start()
     idle.register("echo")
@@ -114,21 +82,6 @@ def test_a_daemon_starts_on_a_full_disk_with_what_it_had(idle: Served, small_dis
     idle.start()
 
     eventually(lambda: idle.ask("/predictions/echo", b"x").status == 200, "it is restored")
-
-
-def test_a_state_directory_that_is_closed_later_refuses_changes_and_serves_on(guarded: Served) -> None:
-    assert guarded.run("start", preexec_fn=obey_permissions).returncode == 0
-    guarded.note_address()
-    guarded.register("echo")
-    close_for_writing(guarded.folder / "state")
-
-    refused = guarded.run("register", guarded.pack("mirror"))
-    answer = guarded.ask("/predictions/echo", b"x")
-
-    assert refused.returncode == 1
-    assert "`mirror.mar` cannot be unpacked into `" in refused.stderr and "Permission denied" in refused.stderr
-    assert answer.status == 200
-    assert [model["name"] for model in guarded.status["models"]] == ["echo"]
 
 
 @pytest.mark.thin

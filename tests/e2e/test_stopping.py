@@ -4,7 +4,6 @@ import http.client
 import signal
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -91,32 +90,6 @@ def test_what_runs_and_what_waits_is_finished_and_the_exit_code_is_0(stopping: S
     assert stopping.ended() == 0
 
 
-def test_while_it_finishes_it_is_not_ready_and_accepts_nothing_more(stopping: Stopping) -> None:
-    running_request = stopping.ask(runs=True)
-    half_sent = {target: stopping.served.connect() for target in ("/ready", "/ready/m", "/predictions/m")}
-    for target, connection in half_sent.items():
-        connection.connect()
-        connection.sock.sendall(f"POST {target} HTTP/1.1\r\nHost: a\r\n".encode())
-    assert stopping.served.ask("/ready", method="GET").status == 200  # so those that came before have been read
-
-    stopping.terminate()
-    told = {}
-    for target, connection in half_sent.items():
-        connection.sock.sendall(b"Content-Length: 0\r\n\r\n")
-        response = http.client.HTTPResponse(connection.sock)
-        response.begin()
-        told[target] = (response.status, response.read().decode(), response.getheader("Connection"))
-        connection.close()
-
-    assert {status for status, _, _ in told.values()} == {503}
-    assert "Not ready" in told["/ready"][1] and "Not ready" in told["/ready/m"][1]
-    assert "is being stopped" in told["/predictions/m"][1]
-    assert {connection for _, _, connection in told.values()} == {"close"}
-    stopping.gate.touch()
-    assert answer(running_request) == (200, "told")
-    assert stopping.ended() == 0
-
-
 def test_a_second_sigterm_answers_everybody_503_and_kills_the_workers(stopping: Stopping) -> None:
     asked = [stopping.ask() for _ in range(4)]
     stopping.terminate()
@@ -131,13 +104,3 @@ def test_a_second_sigterm_answers_everybody_503_and_kills_the_workers(stopping: 
     assert stopping.ended() == 0
     stopping.served.start()
     eventually(lambda: stopping.served.ask("/ready", method="GET").status == 200, "what was registered is restored")
-
-
-def test_nobody_waits_for_what_is_still_loading(idle: Served) -> None:
-    idle.environment["TEST_GO"] = str(Path("never"))
-    stopping = Stopping(idle, "--grace", "600")
-    idle.tsctl("register", idle.pack("slow_load"), "--no-wait")
-
-    stopping.terminate()
-
-    assert stopping.ended() == 0

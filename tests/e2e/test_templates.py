@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.served import Served, eventually, running
+from tests.e2e.served import Served, eventually
 from tsctl.daemon.workers.cores import usable_cores
 
 FIRST = "the template torch is ready"
@@ -81,26 +81,6 @@ def test_everything_works_in_a_forked_worker(word: str, did: Any, warm: Served) 
     assert ask(warm, word)["did"] == did
 
 
-def test_a_segmentation_fault_is_told_with_its_signal_and_the_worker_replaced(warm: Served) -> None:
-    before = ask(warm, "nothing")["pid"]
-
-    answer = warm.ask("/predictions/warm", b'{"do": "die"}', content_type="application/json")
-
-    assert answer.status == 500 and "killed by SIGSEGV" in answer.json["message"]
-    assert "SIGSEGV" in warm.describe("warm")["tsctl"]["lastExit"]
-    assert ask(warm, "nothing")["parent"] == warm.pid
-    assert before in (ask(warm, "nothing")["pid"] for _ in range(20)) or not running(before)
-
-
-def test_what_a_worker_leaves_behind_is_reaped(warm: Served) -> None:
-    answer = ask(warm, "leave")
-    left = answer["did"]
-    os.kill(answer["pid"], signal.SIGKILL)
-
-    eventually(lambda: "Z" not in children(warm.pid).values(), "nothing is left")
-    eventually(lambda: not Path(f"/proc/{left}").exists(), "it is reaped too")
-
-
 def test_a_template_that_is_killed_harms_no_worker_and_the_next_has_another(warm: Served) -> None:
     before = {worker["pid"] for worker in warm.describe("warm")["workers"]}
     eventually(lambda: len(templates(warm)) == 1, "what other workers left is reaped")
@@ -132,41 +112,16 @@ def test_workers_share_the_weights_of_a_model_whose_initialize_is_ours(warm: Ser
     warm.tsctl("unregister", "double")
 
 
-def test_a_model_that_does_not_load_is_told_as_ever(warm: Served) -> None:
-    (warm.folder / "broken.py").write_text("import torch\nimport nothing_of_this_name\n")
-
-    failed = warm.run("register", warm.pack_built_in("base_handler", "broken", model_file=warm.folder / "broken.py"))
-
-    assert failed.returncode == 1
-    assert "ModuleNotFoundError: No module named 'nothing_of_this_name'" in failed.stderr
-    assert "broken.py" in failed.stderr and "handlers/" not in failed.stderr
-
-
 def test_a_model_that_hangs_while_its_template_loads_it_meets_the_startup_timeout(warm: Served) -> None:
     (warm.folder / "hangs.py").write_text("import time\nimport torch\ntime.sleep(600)\n")
-    before = len(children(warm.pid))
+    before = set(children(warm.pid))  # of which one may end meanwhile
 
     archive = warm.pack_built_in("base_handler", "hangs", model_file=warm.folder / "hangs.py")
     failed = warm.run("register", archive, "--startup-timeout", "1")
 
     assert failed.returncode == 1
     assert "startup timeout of 1 s" in failed.stderr
-    eventually(lambda: len(children(warm.pid)) == before, "neither worker nor template is left")
-
-
-@pytest.mark.parametrize("torch", ["raise ImportError('no torch here')", "import os; os._exit(5)"])
-def test_workers_are_executed_where_no_template_can_start(torch: str, idle: Served) -> None:
-    hidden = idle.folder / "hidden"
-    hidden.mkdir()
-    (hidden / "torch.py").write_text(torch)
-    idle.environment |= {"TSCTL_TEMPLATE": "true", "PYTHONPATH": str(hidden)}
-    idle.start()
-    eventually(lambda: "the template torch has gone" in log_of(idle), "it cannot start")
-
-    idle.register("echo")
-
-    assert idle.ask("/predictions/echo", b"x").status == 200
-    assert b"tsctl.handlers.worker" in Path(f"/proc/{pid_of(idle, 'echo')}/cmdline").read_bytes()
+    eventually(lambda: set(children(warm.pid)) <= before, "neither worker nor template is left")
 
 
 def test_where_no_model_needs_torch_nobody_imports_it(idle: Served) -> None:
@@ -177,11 +132,3 @@ def test_where_no_model_needs_torch_nobody_imports_it(idle: Served) -> None:
 
     commands = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children(idle.pid)]
     assert commands and all(b"tsctl.handlers.worker" in command for command in commands)
-
-
-def test_where_nothing_is_served_yet_torch_is_imported_ahead(idle: Served) -> None:
-    idle.environment["TSCTL_TEMPLATE"] = "true"
-
-    idle.start()
-
-    eventually(lambda: FIRST in log_of(idle), "a template is ready")

@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.conftest import begin_upgrade
 from tests.e2e.served import PATIENCE, TSCTL, Served, eventually, running
 from tests.lab.chaos.upgrades import upgrade
-from tests.lab.harness.daemon import command_of, marked
+from tests.lab.harness.daemon import marked
 
 
 @pytest.fixture
@@ -31,18 +31,6 @@ def held(idle: Served) -> Iterator[tuple[int, http.client.HTTPConnection]]:
     connection.close()
 
 
-def test_stopping_the_old_daemon_gives_the_upgrade_up(fragile: Served) -> None:
-    asking = begin_upgrade(fragile)
-
-    fragile.tsctl("stop")
-
-    _, said = asking.communicate(timeout=PATIENCE)
-    assert asking.returncode == 1
-    assert "told to stop" in said
-    assert fragile.run("status").returncode == 3
-    eventually(lambda: not marked(fragile), "nothing is left")
-
-
 def test_a_daemon_that_is_killed_takes_the_one_that_loads_with_it_and_the_next_start_restores(fragile: Served) -> None:
     asking = begin_upgrade(fragile)
 
@@ -54,30 +42,6 @@ def test_a_daemon_that_is_killed_takes_the_one_that_loads_with_it_and_the_next_s
     (fragile.folder / "word").write_text("go")
     fragile.start()
     eventually(lambda: fragile.ask("/predictions/fragile", b"x").body == b"ok", "it is served again")
-
-
-@pytest.mark.parametrize(
-    ("number", "reason"),
-    [
-        (signal.SIGTERM, "the new daemon was told to stop before it had taken over"),
-        (signal.SIGKILL, "the new daemon was killed by SIGKILL before it was ready"),
-    ],
-)
-def test_a_new_daemon_that_ends_before_it_has_taken_over_is_a_failed_upgrade(
-    fragile: Served, number: signal.Signals, reason: str
-) -> None:
-    old = fragile.pid
-    asking = begin_upgrade(fragile)
-    (new,) = (pid for pid in marked(fragile) if "--inherit=" in command_of(pid))
-
-    os.kill(new, number)
-
-    _, said = asking.communicate(timeout=PATIENCE)
-    assert asking.returncode == 1
-    assert reason in said
-    assert fragile.pid == old
-    assert fragile.ask("/predictions/fragile", b"x").body == b"ok"
-    eventually(lambda: len(marked(fragile)) == 2, "there are one daemon and one worker")
 
 
 def test_a_signal_to_a_replaced_daemon_ends_only_what_is_left_of_it(
@@ -103,28 +67,6 @@ def test_a_replaced_daemon_answers_once_more_and_ends_when_nobody_is_connected(
     assert response.will_close
     response.read()
     eventually(lambda: not running(old), "the old daemon ends")
-
-
-def test_stopping_the_new_daemon_ends_the_old_one_too(
-    idle: Served, held: tuple[int, http.client.HTTPConnection]
-) -> None:
-    idle.tsctl("stop")
-
-    eventually(lambda: not marked(idle), "nothing is left")
-
-
-def test_a_daemon_that_replaced_another_can_be_replaced_while_that_one_still_answers(
-    idle: Served, held: tuple[int, http.client.HTTPConnection]
-) -> None:
-    old, connection = held
-    between = idle.pid
-
-    upgrade(idle, grace=0.0)
-
-    eventually(lambda: not running(between), "the one between ends")
-    connection.request("GET", "/live")
-    assert connection.getresponse().status == 200
-    assert old != between
 
 
 def run_in_foreground(idle: Served) -> "subprocess.Popen[bytes]":

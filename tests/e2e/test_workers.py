@@ -56,29 +56,6 @@ def test_a_handler_that_cannot_load_is_told_with_its_own_traceback(served: Serve
     assert not list((served.folder / "state" / "models").iterdir())
 
 
-def test_what_has_failed_is_tried_again_when_what_it_lacked_is_there(idle: Served) -> None:
-    go = idle.folder / "go"
-    idle.environment["TEST_GO"] = str(go)
-    told = idle.folder / "told.txt"
-    told.write_text("needs go")
-    idle.start()
-    idle.tsctl("register", idle.pack("tells", name="m", extra_files=str(told)), "--no-wait")
-    eventually(lambda: idle.describe("m")["tsctl"]["state"] == "failed", "the model has failed")
-    assert "retry with `tsctl retry m/1.0`" in idle.run("ls").stderr
-
-    again = idle.run("retry", "m")
-    assert again.returncode == 1
-    assert "FileNotFoundError" in again.stderr and "in initialize" in again.stderr
-    go.touch()
-    assert idle.tsctl("retry", "m") == 'Model "m" Version: 1.0 tried again, 1 of 1 workers ready\n'
-
-    assert idle.ask("/predictions/m", b"x").body == b"needs go"
-    refused = idle.run("retry", "m/1.0")
-    assert (refused.returncode, "has not failed (state: ready)" in refused.stderr) == (1, True)
-    missing = idle.run("retry", "nobody")
-    assert (missing.returncode, "Model not found: nobody" in missing.stderr) == (1, True)
-
-
 @pytest.mark.thin
 def test_scaling_down_lets_a_worker_finish_its_batch(served: Served) -> None:
     served.register("obey")

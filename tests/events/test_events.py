@@ -32,22 +32,6 @@ def test_an_event_has_the_level_of_its_kind_and_a_number_above_all_before() -> N
         Events().add("something", "happened")
 
 
-@pytest.mark.parametrize(
-    ("asked", "expected"),
-    [
-        pytest.param({}, ["begins", "ended", "full", "ready"], id="all"),
-        pytest.param({"sequence": 2}, ["full", "ready"], id="behind a number"),
-        pytest.param({"model": "m"}, ["ended", "full"], id="of a model"),
-        pytest.param({"model": "m", "version": "2.0"}, ["full"], id="of a version"),
-        pytest.param({"since": 20.0}, ["ended", "full", "ready"], id="from a time on"),
-        pytest.param({"level": "warning"}, ["ended", "full"], id="of a level or a higher one"),
-        pytest.param({"sequence": 2, "model": "m", "level": "error"}, [], id="of all conditions together"),
-    ],
-)
-def test_events_are_found(asked: dict[str, str], expected: list[str]) -> None:
-    assert texts(filled().after(**asked)) == expected  # type: ignore[arg-type]
-
-
 def test_only_the_latest_are_kept() -> None:
     events = Events(kept=3)
 

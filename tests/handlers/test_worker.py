@@ -166,15 +166,6 @@ def test_a_model_that_does_not_load_is_told_and_ends_the_worker(
     assert failed.traceback in capsys.readouterr().err
 
 
-def test_a_warm_up_that_fails_is_one_too(model_dir: Path) -> None:
-    write(model_dir / "mine.py", ECHO)
-    write(model_dir / "config.yaml", "warmup: none.txt\n")
-    load = load_of(model_dir)
-    load.manifest = {"model": {"configFile": "config.yaml"}}
-
-    assert "`none.txt`" in failure_of(load).error
-
-
 def test_a_bug_of_ours_is_shown_whole(model_dir: Path) -> None:
     unchecked = load_of(model_dir)
     unchecked.manifest = {"model": None}
@@ -200,13 +191,6 @@ def test_a_bug_of_ours_is_shown_whole(model_dir: Path) -> None:
 )
 def test_it_knows_when_memory_was_the_reason(error: Exception, out_of_memory: bool) -> None:
     assert load_failure(error).out_of_memory is out_of_memory
-
-
-def test_a_message_with_half_a_surrogate_pair_still_fits_a_frame() -> None:
-    failed = load_failure(ValueError("file \udcff"))
-
-    assert wire.decode_for_daemon(wire.encode(failed)[wire.LENGTH.size :]) == failed
-    assert failed.error == "ValueError: file ?"
 
 
 def test_a_prepared_model_serves_workers_on_any_processors() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.http.peer import GET, LAST, Peer, Server, read_answers
+from tests.http.peer import GET, Peer, Server, read_answers
 from tsctl.daemon.core.errors import DaemonError, QueueFull
 from tsctl.daemon.core.job import Caller
 from tsctl.daemon.http.bounds.sending import OVERHEAD
@@ -38,22 +38,6 @@ def test_an_answer_in_pieces_tells_proxies_not_to_hold_it(
     assert re.findall(rb"(?i)x-accel-buffering: (\w+)\r\n", bytes(peer.transport.written)) == expected
 
 
-def test_an_answer_in_pieces_goes_out_piece_by_piece() -> None:
-    _, peer, exchange = begin()
-
-    exchange.start(Response(200, headers=[("X-A", "b")]))
-    assert peer.transport.written.endswith(b"\r\ntransfer-encoding: chunked\r\n\r\n")
-    exchange.send(b"first ")
-    assert peer.transport.written.endswith(b"\r\n\r\n6\r\nfirst \r\n")
-    exchange.send(b"second")
-    exchange.finish()
-
-    (answer,) = peer.answers
-    assert (answer.status, answer.body, answer.headers["x-a"]) == (200, b"first second", "b")
-    assert "content-length" not in answer.headers
-    assert answer.keeps
-
-
 def test_a_second_answer_is_not_sent() -> None:
     server, peer, exchange = begin()
     exchange.respond(Response(200, b"once"))
@@ -69,46 +53,12 @@ def test_a_second_answer_is_not_sent() -> None:
     assert len(server.log) == 1
 
 
-def test_an_error_is_answered() -> None:
-    _, peer, exchange = begin()
-
-    exchange.fail(QueueFull("full"))
-
-    assert peer.statuses == [503]
-    assert not peer.transport.closed
-
-
-def test_an_error_in_the_middle_of_an_answer_cuts_it_off() -> None:
-    server, peer, exchange = begin()
-    exchange.start(Response(200))
-    exchange.send(b"some")
-
-    exchange.fail(QueueFull("full"))
-    server.clock.settle()
-
-    assert peer.transport.aborted
-    assert not peer.transport.written.endswith(b"0\r\n\r\n")
-    assert exchange.done and server.log == []
-
-
 def test_the_models_know_a_connection_by_its_caller() -> None:
     server, _, first = begin(GET + GET)
     server.connect().send(GET)
     _, second, others = server.exchanges
 
     assert first.caller is second.caller is not others.caller
-
-
-@pytest.mark.parametrize(
-    ("data", "shown"), [(GET, "<Exchange GET / open>"), (LAST.replace(b" / ", b" /x "), "<Exchange GET /x open>")]
-)
-def test_an_exchange_shows_what_was_asked(data: bytes, shown: str) -> None:
-    _, peer, exchange = begin(data)
-
-    assert repr(exchange) == shown
-    exchange.respond(Response(404))
-    assert repr(exchange) == shown.replace("open", "404")
-    assert b"accel" not in bytes(peer.transport.written).lower()  # of an answer in pieces alone, as above
 
 
 @pytest.mark.parametrize("version", ["1.1", "1.0"])

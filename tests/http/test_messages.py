@@ -8,14 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.http.peer import Answer, read_answers
-from tsctl.daemon.core.errors import BadRequest, DaemonError, ModelNotFound, QueueFull
+from tsctl.daemon.core.errors import BadRequest, DaemonError
 from tsctl.daemon.core.job import Reply
 from tsctl.daemon.http.limits import MOST_JSON, MOST_QUERY_FIELDS, MOST_SEGMENTS, MOST_TARGET
 from tsctl.daemon.http.messages import (
     Request,
     Response,
     error_response,
-    json_response,
     new_request_id,
     reply_response,
     status_response,
@@ -205,24 +204,6 @@ def test_json_is_printed_as_torchserve_prints_it() -> None:
     assert answer.headers["content-type"] == "application/json"
 
 
-def test_an_error_is_a_document_with_code_type_and_message() -> None:
-    answer = sent(error_response(ModelNotFound("a")))
-
-    assert answer.status == 404
-    assert json.loads(answer.body) == {"code": 404, "type": "ModelNotFoundException", "message": "Model not found: a"}
-    assert "retry-after" not in answer.headers
-
-
-def test_an_error_that_passes_says_when_to_try_again() -> None:
-    assert sent(error_response(QueueFull("full"))).headers["retry-after"] == "1"
-
-
-def test_a_json_answer_takes_further_headers() -> None:
-    answer = sent(json_response([1], 201, [("X-A", "b")]))
-
-    assert (answer.status, answer.headers["x-a"]) == (201, "b")
-
-
 def test_a_reply_is_answered_as_the_handler_made_it() -> None:
     answer = sent(reply_response(Reply(418, b"tea", "Teapot", [("Content-Type", "text/plain")])))
 
@@ -232,16 +213,6 @@ def test_a_reply_is_answered_as_the_handler_made_it() -> None:
 
 def test_a_reply_says_nothing_of_its_type_unless_the_handler_does() -> None:
     assert "content-type" not in sent(reply_response(Reply(200, b"{}"))).headers
-
-
-def test_an_error_reply_becomes_an_error_document() -> None:
-    reply = Reply(507, b"Out of resources", error="InternalServerException", retry_after=3)
-
-    answer = sent(reply_response(reply))
-
-    document = {"code": 507, "type": "InternalServerException", "message": "Out of resources"}
-    assert (answer.status, json.loads(answer.body)) == (507, document)
-    assert answer.headers["retry-after"] == "3"
 
 
 @pytest.mark.parametrize("status", [-1, 0, 42, 100, 101, 199, 1000])

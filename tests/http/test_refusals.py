@@ -38,19 +38,6 @@ def test_a_refusal_is_in_the_access_log(server: Server) -> None:
     assert server.log == [("/", 413, 0.0), ("-", 400, 0.0)]
 
 
-def test_what_still_comes_is_thrown_away_however_much_it_is(server: Server) -> None:
-    peer = server.connect()
-    peer.send(TOO_LARGE)
-
-    for _ in range(290):
-        peer.send(GET + bytes(100_000))
-        server.clock.advance(0.1)
-
-    assert not peer.transport.closed
-    assert server.exchanges == []
-    assert peer.statuses == [413]
-
-
 def test_an_uploader_that_does_not_stop_is_left_after_half_a_minute(server: Server) -> None:
     peer = server.connect()
     peer.send(TOO_LARGE)

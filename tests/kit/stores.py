@@ -7,9 +7,11 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
+
+from tests.kit.web import web_server
 
 S = TypeVar("S", bound="StoreServer")
 COMMIT = "c" * 40
@@ -26,8 +28,8 @@ class StoreServer:
         held: content behind the first range is not sent before this is set; None to send all.
     """
 
-    def __init__(self, port: int) -> None:
-        self.url = f"http://127.0.0.1:{port}"
+    def __init__(self) -> None:
+        self.url = ""
         self.files: dict[str, bytes] = {}
         self.asked: list[str] = []
         self.cuts = 0
@@ -138,30 +140,6 @@ def _hub_file(name: str, content: bytes) -> dict[str, Any]:
 @contextmanager
 def serve_store(kind: type[S]) -> Iterator[S]:
     """Serve a store within the block."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            store.answer(self)
-
-        do_POST = do_HEAD = do_GET
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
-            """Tests print nothing."""
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, request: Any, client_address: Any) -> None:
-            """Ignore clients that leave."""
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        store = kind(server.server_port)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield store
-        finally:
-            server.shutdown()
-            thread.join()
+    store = kind()
+    with web_server(store.answer, "HTTP/1.1") as store.url:
+        yield store

@@ -72,16 +72,6 @@ def test_requests_that_waited_for_a_version_that_stops_are_refused() -> None:
     assert bench.metrics.codes == {503: 3}
 
 
-def test_an_expired_request_is_counted_with_the_status_of_its_answer() -> None:
-    bench = served(batch_size=1)
-    bench.send("a")
-    bench.send("b", seconds=0.5)
-    bench.clock.advance(10.0)
-
-    assert bench.metrics.expirations == {"queue": 1}
-    assert bench.metrics.codes == {200: 1, 504: 1}
-
-
 def test_a_request_whose_worker_dies_is_retried_and_answered_once() -> None:
     bench = served(batch_size=1, retry=True)
     bench.send("a")

@@ -1,15 +1,12 @@
 """Settings change under a running model: what waits is looked at anew, what runs is finished, nothing is lost."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.kit.daemon import StubDaemon
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.errors import BadRequest, QueueFull
 from tsctl.daemon.models.change import change_settings
-from tsctl.daemon.models.settings import Overrides
 
 
 def slow(**options: Any) -> StubVersion:
@@ -137,20 +134,3 @@ def test_the_other_settings_stay_and_the_changed_ones_say_who_changed_them() -> 
     settings = bench.model.settings
     assert (settings.batch_size, settings.max_delay, settings.response_timeout) == (2, 10.0, 7.0)
     assert settings.origins == {"batch_size": "set", "policy": "default"}
-
-
-async def test_it_is_remembered_as_a_wish(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
-    model = await bench.register(bench.mar(), workers=2)
-    await bench.registrar.scale(model, 1, 1, synchronous=False, progress=lambda stage, done, total: None)
-    change_settings(model, {"batch_size": 4, "queue_jobs": 7})
-    await bench.registrar.ledger.save()
-
-    restored = (await bench.restart()).registry.find("m")
-
-    since = {"workers": "scale", "batch_size": "set", "queue_jobs": "set"}
-    overrides = Overrides(workers=1, max_workers=1, batch_size=4, queue_jobs=7, since=since)
-    assert restored.request.overrides == overrides
-    assert (restored.settings.batch_size, restored.queue.max_jobs) == (4, 7)
-    origins = restored.settings.origins
-    assert (origins["batch_size"], origins["workers"], origins["policy"]) == ("set", "scale", "default")

@@ -38,17 +38,6 @@ async def serve(bench: StubDaemon, pid: int, url: str, token: str = "mine") -> M
     return await bench.registrar.register(request)
 
 
-async def test_it_goes_with_its_owner_and_leaves_the_others(bench: StubDaemon, owner: subprocess.Popen[bytes]) -> None:
-    await bench.register(bench.mar("m"))
-    await serve(bench, owner.pid, bench.mar("a"))
-    await serve(bench, owner.pid, bench.mar("b"))
-    await serve(bench, 0, bench.mar("c"), "another")
-
-    owner.kill()
-
-    await until(lambda: bench.names == ["c/1.0", "m/1.0"] and bench.unpacked == 2)
-
-
 async def test_a_daemon_that_stops_waits_for_no_owner(bench: StubDaemon, owner: subprocess.Popen[bytes]) -> None:
     await serve(bench, owner.pid, bench.mar())
     assert bench.registrar.owners.watching == 1
@@ -73,18 +62,6 @@ async def test_a_number_that_no_process_can_have_is_one_that_ended(bench: StubDa
         await serve(bench, 10**12, bench.mar())
 
     await until(lambda: bench.names == [])
-
-
-async def test_what_an_operator_registered_in_its_place_stays(
-    bench: StubDaemon, owner: subprocess.Popen[bytes]
-) -> None:
-    await serve(bench, owner.pid, bench.mar())
-    await serve(bench, owner.pid, bench.mar("n"))
-    await bench.registrar.register(Registration(url="m-1.0.mar"), replace=True)
-
-    owner.kill()
-
-    await until(lambda: bench.names == ["m/1.0"])
 
 
 async def test_it_goes_after_an_upgrade_that_failed(bench: StubDaemon, owner: subprocess.Popen[bytes]) -> None:

@@ -58,16 +58,6 @@ async def test_an_archive_that_a_failed_registration_removed_meanwhile_is_unpack
     assert (await bench.register(bench.mar())).state is ModelState.READY
 
 
-async def test_progress_tells_of_loading(bench: StubDaemon) -> None:
-    told: list[tuple[str, int, int]] = []
-    request = Registration(url=bench.mar(), overrides=Overrides(workers=2))
-
-    await bench.registrar.register(request, lambda *step: told.append(step))
-
-    loading = [step for step in told if step[0] == "loading"]
-    assert loading[0] == ("loading", 0, 2) and loading[-1] == ("loading", 2, 2)
-
-
 @pytest.mark.parametrize("at_once", [False, True], ids=["in order", "at once"])
 async def test_a_daemon_that_stops_accepts_no_registration_and_no_request(at_once: bool, bench: StubDaemon) -> None:
     model = await bench.register(bench.mar())

@@ -4,7 +4,7 @@ import pytest
 
 from tests.kit.build import make_model
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.core.errors import Conflict, DefaultVersionKept, ModelNotFound, VersionNotFound
+from tsctl.daemon.core.errors import DefaultVersionKept
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.version import ModelVersion
@@ -44,49 +44,6 @@ def test_the_first_version_is_the_default_until_another_is_chosen_or_it_goes() -
     assert registry.find("m") is two, "the oldest of the others"
     registry.set_default("m", "3.0")
     assert registry.find("m") is three
-
-
-def test_models_are_listed_by_name_and_versions_as_they_came() -> None:
-    registry = registry_of(model("b", "2"), model("a"), model("b", "1"))
-
-    assert [f"{each.name}/{each.version}" for each in registry] == ["a/1.0", "b/2", "b/1"]
-    assert [each.version for each in registry.versions("b")] == ["2", "1"]
-    assert [each.version for each in registry.defaults()] == ["1.0", "2"]
-    assert repr(registry) == "<Registry a/1.0 b/2 b/1>"
-
-
-def test_what_is_not_registered_is_not_found() -> None:
-    registry = registry_of(model())
-
-    with pytest.raises(ModelNotFound, match=r"^Model not found: x$"):
-        registry.find("x")
-    with pytest.raises(VersionNotFound, match=r"^Model version: 9 does not exist for model: m$"):
-        registry.find("m", "9")
-    with pytest.raises(ModelNotFound):
-        registry.versions("x")
-    with pytest.raises(ModelNotFound):
-        registry.remove("x")
-
-
-def test_the_same_version_twice_is_a_conflict() -> None:
-    first = model()
-    registry = registry_of(first)
-
-    with pytest.raises(Conflict, match=r"Model version 1.0 is already registered for model m"):
-        registry.add(model())
-
-    assert registry.find("m") is first
-
-
-def test_only_a_registered_version_can_be_the_default() -> None:
-    registry = registry_of(model())
-
-    with pytest.raises(VersionNotFound, match=r"^Model version 9 does not exist for model m$"):
-        registry.set_default("m", "9")
-    with pytest.raises(ModelNotFound):
-        registry.set_default("x", "1.0")
-
-    assert registry.find("m").version == "1.0"
 
 
 def test_the_default_stays_while_others_are_there() -> None:

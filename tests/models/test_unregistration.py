@@ -1,6 +1,5 @@
 """Workers that do not leave, and those that never come; how versions leave is in `registrations/leaving.txt`."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -26,26 +25,6 @@ async def test_a_worker_that_cannot_be_ended_is_told(tmp_path: Path, monkeypatch
         await bench.registrar.unregister("m", None)
 
     assert (bench.names, bench.remembered) == ([], {})
-
-
-async def test_a_hurried_stop_ends_what_was_still_loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retirement, "LEAVE_TIME", 0.01)
-    monkeypatch.setattr(StubWorker, "drain", lambda worker, grace: None)  # it does not leave when it is asked
-
-    bench = StubDaemon(tmp_path)
-    bench.engine.load_time = NEVER
-    loading = asyncio.ensure_future(bench.register(bench.mar()))
-    await until(lambda: len(bench.engine.workers) == 1)
-    (model,) = bench.registry
-
-    stopping = asyncio.ensure_future(bench.registrar.stop(grace=NEVER))
-    with pytest.raises(Stopping):
-        await loading
-    assert bench.names == []
-    stopping.cancel()
-    await bench.registrar.stop(grace=0.0)
-
-    assert model.pool.empty
 
 
 async def test_a_version_that_was_unregistered_before_its_workers_started_starts_none(bench: StubDaemon) -> None:

@@ -84,10 +84,6 @@ def test_status_sums_up_the_last_minute(recent: list[dict[str, Any]], shown: str
     assert last_minute(models) == [("last minute", shown)]
 
 
-def test_without_models_there_is_no_last_minute() -> None:
-    assert last_minute([]) == []
-
-
 @said_in("ended.txt")
 def test_status_shows_what_has_ended(given: str, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(time, "time", lambda: 100.0)

@@ -19,18 +19,6 @@ def image(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_file_is_sent_and_the_answer_printed_as_it_is(invoke: Invoke, daemon: FakeDaemon, image: Path) -> None:
-    daemon.answer_body(ROUTE, b"\x00\xff no newline", "application/octet-stream")
-
-    result = invoke("predict", "net", image)
-
-    (request,) = daemon.requests
-    assert result.exit_code == 0
-    assert result.stdout_bytes == b"\x00\xff no newline"
-    assert result.stderr == ""
-    assert request.body == b"\xff\xd8cat"
-
-
 @pytest.mark.parametrize(
     ("body", "kind", "answer"),
     [

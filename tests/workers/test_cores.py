@@ -130,10 +130,6 @@ def test_oversubscription(given: str) -> str:
     return oversubscription(**json.loads(given)) or "no"
 
 
-def test_this_machine_has_at_least_one_core() -> None:
-    assert 1 <= usable_cores() <= len(os.sched_getaffinity(0))
-
-
 def test_the_processes_of_a_worker_count_one_by_one() -> None:
     warning = "4 processes share 2 cores and slow each other down; at most 2 would be faster"
     assert oversubscription(2, 1, None, processes=4) == warning

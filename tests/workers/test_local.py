@@ -6,9 +6,7 @@ import pytest
 
 from tests.kit.build import make_spec
 from tests.kit.worker import LoneWorker, PlayedProcess
-from tests.lab.fuzz.targets.conversation import LIES
 from tsctl.daemon.core.job import Batch
-from tsctl.daemon.workers.engine import Exit
 from tsctl.daemon.workers.local import LocalWorker
 from tsctl.handlers import wire
 
@@ -46,21 +44,6 @@ def test_what_the_worker_declares_and_notes_is_known_once_it_is_ready() -> None:
     bench.process.say(wire.Loaded(0.1, False, declared=declared, notes=["a note"]))
 
     assert (bench.worker.declared, bench.worker.notes) == (declared, ["a note"])
-
-
-@pytest.mark.parametrize("said", [pytest.param(*said, id=name) for name, said in LIES.items()])
-def test_a_worker_that_says_what_cannot_be_is_replaced_and_no_request_is_lost(said: wire.ToDaemon) -> None:
-    bench = ready(retry=True)
-    jobs = [*bench.predict(1, "ab"), *bench.predict(2, "cd")]
-
-    bench.process.say(said)
-    [why] = bench.process.life.killed
-    assert why.startswith("it sent an invalid message to the daemon (")
-    bench.process.life.over(Exit(None, "killed"))
-
-    assert bench.log.events[1:] == ["lost", "ended 2 after 0", "ended 1 after 0", "exited: killed"]
-    assert {outcome.job for outcome in bench.log.outcomes} == set(jobs)
-    assert all(outcome.reply is None and outcome.retry for outcome in bench.log.outcomes)
 
 
 @pytest.mark.parametrize(

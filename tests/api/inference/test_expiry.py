@@ -23,17 +23,6 @@ def serve(house: House) -> None:
     asyncio.run(house.serve("m", config="batching: greedy"))
 
 
-def test_the_connection_lives_on(house: House) -> None:
-    serve(house)
-    peer = house.send("POST", "/predictions/m", b"", BUDGET + "300")
-    house.clock.advance(2.0)
-
-    peer.send(b"POST /predictions/m HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx")
-    house.clock.advance(2.0)
-
-    assert peer.statuses == [504, 200]
-
-
 def test_the_budget_counts_from_the_headers(house: House) -> None:
     serve(house)
     peer = house.send("POST", "/predictions/m", b"")

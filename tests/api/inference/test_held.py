@@ -22,15 +22,6 @@ def ask(house: House, target: str = "/predictions/m") -> Peer:
     return house.send("POST", target, b"a")
 
 
-async def test_others_are_still_unknown(house: House) -> None:
-    assert ask(house, "/predictions/x").statuses == [404]
-    house.registry.expect(None)
-    unnamed = ask(house, "/predictions/x")
-    assert unnamed.statuses == [], "an archive whose name is not known yet may be of that name"
-    house.registry.settle(None)
-    assert unnamed.statuses == [404]
-
-
 async def test_a_stop_refuses_them(house: House) -> None:
     peer = ask(house)
 
@@ -62,14 +53,3 @@ async def test_a_request_waits_while_the_first_worker_loads_and_is_read_as_its_h
     (job,) = house.engine.workers[0].batches[0].jobs
     assert [bytes(each.value) for each in job.params] == [b"a text"]
     assert not any("_look_soon" in repr(each) for each in model.listeners)
-
-
-async def test_one_that_waits_for_the_first_worker_is_told_why_there_is_none(tmp_path: Path) -> None:
-    house, model = await loading(tmp_path)
-    peer = ask(house)
-
-    model.scale(0, 0)
-    house.clock.advance(6.0)
-
-    assert peer.statuses == [503]
-    assert "Please use scale workers API" in peer.bodies[0].decode()

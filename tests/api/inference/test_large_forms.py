@@ -94,27 +94,6 @@ async def test_a_large_form_may_name_its_model(house: House) -> None:
     assert [bool(worker.batches) for worker in house.engine.workers] == [False, True]
 
 
-async def test_answers_keep_the_order_of_their_requests(house: House) -> None:
-    await house.serve("m")
-    peer = post(house)
-    peer.send(b"GET /ping HTTP/1.1\r\nHost: a\r\n\r\n")
-    await turns(2)
-    assert not peer.answers
-    await house.until(lambda: len(peer.answers) == 2)
-
-    assert [answer.body[:1] for answer in peer.answers] == [b"A", b"{"]
-
-
-@pytest.mark.parametrize("body", [LARGE + b"%zz", LARGE + b"&=1"])
-async def test_what_is_broken_after_many_slices_is_refused(house: House, body: bytes) -> None:
-    await house.serve("m")
-    peer = post(house, body)
-    await answered(house, peer)
-
-    assert (peer.statuses, jobs(house)) == ([400], [])
-    assert peer.answers[0].keeps
-
-
 @pytest.mark.parametrize("leave", [Peer.leave, Peer.finish])
 async def test_of_a_client_that_leaves_nothing_more_is_read(house: House, leave: Callable[[Peer], None]) -> None:
     await house.serve("m")
@@ -137,28 +116,6 @@ async def test_the_time_of_a_request_counts_while_its_form_is_read(house: House)
     sentence = "of the 50 ms that x-request-deadline-ms allows, 60 ms have gone while its body was read"
     assert told(peer) == (504, f"The request was not run: {sentence}. Allow more time, or add workers.")
     assert jobs(house) == []
-
-
-async def test_a_deadline_counts_from_the_headers_and_not_from_the_end_of_the_form(house: House) -> None:
-    await house.serve("m")
-    house.engine.batch_time = lambda size: 10.0
-    peer = post(house, LARGE, URLENCODED, "/predictions/m", "x-request-deadline-ms: 50")
-    house.clock.advance(0.03)
-    await house.until(lambda: jobs(house))
-
-    assert jobs(house)[0].deadline == pytest.approx(house.clock.now() + 0.02)
-    house.clock.advance(0.021)
-    assert peer.statuses == [504]
-
-
-async def test_a_model_that_was_unregistered_meanwhile_is_not_found(house: House) -> None:
-    await house.serve("m")
-    peer = post(house)
-    await turns(3)
-    house.registry.remove("m")
-    await answered(house, peer)
-
-    assert peer.statuses == [404]
 
 
 async def test_a_form_is_answered_by_the_version_that_serves_when_it_is_read(house: House) -> None:

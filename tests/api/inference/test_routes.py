@@ -26,18 +26,6 @@ def slowly(house: House) -> None:
     house.engine.batch_time = lambda size: 10.0
 
 
-def test_the_handlers_answer_is_the_answer(house: House) -> None:
-    serve(house)
-    house.engine.answer = lambda job: Reply(418, b"tea", "Teapot", [("Content-Type", "text/plain"), ("X-A", "b")])
-
-    peer = house.send("POST", "/predictions/m")
-
-    (answer,) = peer.answers
-    assert (answer.status, answer.body) == (418, b"tea")
-    assert (answer.headers["content-type"], answer.headers["x-a"]) == ("text/plain", "b")
-    assert peer.transport.written.startswith(b"HTTP/1.1 418 Teapot\r\n")
-
-
 @pytest.mark.parametrize(
     ("content_type", "body", "params"),
     [
@@ -133,21 +121,6 @@ async def test_parameters_of_the_query_join_a_form_that_is_read_in_turns(tmp_pat
     answer = await house.ask("POST", "/predictions/m?top=5", *form_of(("text", bytes(2**20), "")))
 
     assert (answer.status, answer.body) == (200, b"text top")
-
-
-@pytest.mark.parametrize(
-    ("target", "url_path"),
-    [("/predictions/m/1.0/v1/chat?x=1", "v1/chat"), ("/predictions/m/1.0", ""), ("/predictions/m", "")],
-)
-def test_a_handler_gets_the_headers_and_the_rest_of_the_path(house: House, target: str, url_path: str) -> None:
-    serve(house)
-
-    peer = house.send("POST", target, b"", "X-Name: Value")
-
-    (job,) = jobs(house)
-    assert ("X-Name", "Value") in job.headers
-    assert list(job.headers)[-2:] == [("url_path", url_path), ("explain", "False")]
-    assert peer.answers[0].headers["x-request-id"] == job.id
 
 
 def test_a_client_that_leaves_takes_its_waiting_job_with_it(house: House) -> None:

@@ -37,16 +37,6 @@ def test_each_link_leads_somewhere(house: House) -> None:
     assert [house.send("GET", link).statuses for link in links] == [[200]] * 5
 
 
-def test_a_browser_gets_a_page_without_any_script(house: House) -> None:
-    answer = ask(house, HTML)
-
-    page = answer.body.decode()
-    assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    assert "default-src 'none'" in answer.headers["content-security-policy"]
-    assert "<code>POST /predictions/m/2.0</code></td><td>2.0</td>" in page and 'href="/ready/m"' in page
-    assert "<script" not in page
-
-
 def test_a_name_is_text_on_the_page(tmp_path: Path) -> None:
     (tmp_path / "odd").mkdir()
     house = House(tmp_path / "odd")
@@ -76,9 +66,3 @@ def test_a_client_with_a_key_sees_its_models_alone(house: House) -> None:
     document = json.loads(welcome(house.registry, request).body)
 
     assert {each["name"] for each in document["models"]} == {"m"}
-
-
-def test_a_head_has_no_body(house: House) -> None:
-    written = bytes(house.send("HEAD", "/").transport.written)
-
-    assert written.startswith(b"HTTP/1.1 200 ") and written.endswith(b"\r\n\r\n")

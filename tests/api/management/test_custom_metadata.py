@@ -1,7 +1,6 @@
 """A handler is asked to describe itself: by a job of its own, alone, before the others."""
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
@@ -37,20 +36,6 @@ def tell(house: House, target: str) -> tuple[int, Any]:
 
 def jobs(house: House) -> list[Job]:
     return [job for worker in house.engine.workers for batch in worker.batches for job in batch.jobs]
-
-
-def test_the_handlers_answer_becomes_the_metadata(house: House) -> None:
-    serve(house)
-
-    answer = asyncio.run(house.ask("GET", ASK, b"", "Authorization: Bearer secret"))
-
-    (described,) = json.loads(answer.body)
-    assert described["customizedMetadata"] == {"classes": 3}
-    assert list(described)[-2:] == ["customizedMetadata", "tsctl"]
-    assert answer.headers["content-type"] == "application/json"
-    (job,) = jobs(house)
-    assert list(job.params) == []
-    assert dict(job.headers) == {"Host": "a", "Content-Length": "0", "describe": "True"}  # and no token
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from tests.api.house import House, error, said, sentence
 from tests.kit.archives import manifest_document
-from tests.models.archives.web import Web, web_server
+from tests.models.archives.web import Web, serving_web
 from tsctl.daemon.api.management.routes import management_routes
 from tsctl.daemon.http.router import Router
 from tsctl.daemon.marfile import Packing, write_archive
@@ -19,7 +19,7 @@ from tsctl.daemon.marfile import Packing, write_archive
 @pytest.fixture
 def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with web_server() as server:
+    with serving_web() as server:
         yield server
 
 

@@ -16,12 +16,6 @@ def request(*inputs: Tensor, outputs: tuple[str, ...] = ()) -> InferRequest:
     return InferRequest("", {}, list(inputs), [WantedOutput(each, False, {}) for each in outputs], False)
 
 
-@pytest.mark.parametrize("fits", [request(A), request(B, A), request(A, outputs=("o",))])
-def test_a_request_that_fits_is_accepted(fits: InferRequest) -> None:
-    check_request(fits, INPUTS, OUTPUTS)
-    check_request(request(A, outputs=("whatever",)), INPUTS, ())  # which declares none
-
-
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [

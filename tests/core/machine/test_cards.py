@@ -62,12 +62,6 @@ def test_a_driver_that_hangs_costs_a_timeout() -> None:
     assert ask_cards(1.0, ["/nowhere/none"]).troubles == [no_process]
 
 
-def test_this_machine_can_be_asked() -> None:
-    found = ask_cards(60.0)
-
-    assert found.driver or found.troubles[0].startswith("NVML does not answer: ")
-
-
 def test_nvml_is_believed_more_than_the_kernel_module(tmp_path: Path) -> None:
     """A pod may open one card of the two that are listed; LXC and WSL2 list none."""
     one = FoundCards(FOUR[:1], "580.1")

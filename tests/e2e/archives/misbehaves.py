@@ -261,14 +261,6 @@ def spawn_by_multiprocessing():
     multiprocess("spawn")
 
 
-def keep_the_way_to_answer():
-    kept["answer"] = kept["context"].send_pieces
-
-
-def answer_an_earlier_request():
-    kept["answer"](["too late"])
-
-
 def sys_exit():
     sys.exit(5)
 
@@ -290,5 +282,4 @@ class Misbehaves:
         globals()[os.environ.get("TEST_MISBEHAVE", "nothing")]()
 
     def handle(self, data, context):
-        kept["context"] = context
         return [{"pid": os.getpid(), "child": globals()[row["body"]["do"]]()} for row in data]

@@ -19,12 +19,8 @@ def handle(data, context):
             raise ValueError("as you wish")
         if word == "refuse":
             raise PredictionException("no, thank you", 418)
-        if word == "memory":
-            raise MemoryError("no more")
         if word == "exit":
             os._exit(7)
-        if word == "sys.exit":
-            raise SystemExit(3)
         if word == "die":
             os.kill(os.getpid(), signal.SIGKILL)
         if word == "die once":
@@ -40,14 +36,5 @@ def handle(data, context):
         if word == "print":
             print("printed by the handler")
             os.write(1, b"written to descriptor 1\n")
-        if word == "short":
-            return []
-        if word == "dict":
-            return {"not": "a list"}
-        if word == "object":
-            return [object() for _ in data]
-        if word == "teapot":
-            context.set_all_response_status(418, "I am a teapot")
-            context.set_response_header(0, "X-Pot", "tea")
     answers = {"pid": os.getpid(), "threads": os.environ["OMP_NUM_THREADS"], "rows": len(data)}
     return [answers for _ in data]

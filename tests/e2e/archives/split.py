@@ -1,7 +1,6 @@
-"""A linear layer, split over the ranks by its outputs. A row may name a rank at which the handler raises."""
+"""A linear layer, split over the ranks by its outputs. A row may have the handler raise."""
 
 import json
-import os
 from typing import Any
 
 import torch
@@ -17,8 +16,6 @@ def whole() -> torch.nn.Linear:
 
 class Split:
     def initialize(self, context: Any) -> None:
-        if os.environ.get("TEST_NO_LOAD") == os.environ["RANK"]:
-            raise ValueError("it was told not to load")
         distributed.init_process_group("gloo")
         self.rank, self.count = distributed.get_rank(), distributed.get_world_size()
         layer = whole()
@@ -27,9 +24,8 @@ class Split:
 
     def handle(self, data: list[Any], context: Any) -> list[Any]:
         rows = [json.loads(bytes(each["body"])) for each in data]
-        for row in rows:
-            if row.get("raise") in (self.rank, "all"):
-                raise ValueError(f"rank {self.rank} was told to raise")
+        if any(row.get("raise") for row in rows):
+            raise ValueError("was told to raise")
         values = torch.tensor([row["values"] for row in rows])
         own = torch.nn.functional.linear(values, self.weight, self.bias)
         parts = [torch.empty_like(own) for _ in range(self.count)]

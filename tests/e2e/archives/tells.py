@@ -11,8 +11,6 @@ class Tells:
             self.told = file.read()
         if self.told == "broken":
             raise ValueError("this one cannot be loaded")
-        if self.told.startswith("needs"):
-            open(os.environ["TEST_GO"]).close()
         while self.told.startswith("late") and not os.path.exists(os.environ["TEST_GO"]):
             time.sleep(0.02)
 

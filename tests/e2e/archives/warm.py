@@ -1,6 +1,5 @@
 """Uses torch, and does in its worker what is not easy in a forked process."""
 
-import ctypes
 import multiprocessing
 import os
 import threading
@@ -34,18 +33,12 @@ def in_parallel():
     return [*results, len(os.listdir("/proc/self/task")) > 1]
 
 
-def die():
-    ctypes.string_at(0)
-
-
 WORDS = {
     "nothing": lambda: None,
     "compile": compiled,
     "fork": lambda: pooled("fork"),
     "spawn": lambda: pooled("spawn"),
     "parallel": in_parallel,
-    "die": die,
-    "leave": lambda: os.spawnlp(os.P_NOWAIT, "setsid", "setsid", "sleep", "0.1"),
 }
 
 

@@ -1,13 +1,10 @@
 """A call for a model that is listed waits until it is registered, or could not be."""
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
 from tests.api.house import House
-from tests.extensions.grpc.client import grpc_house, prediction
-from tests.extensions.grpc.test_predictions import failure
 from tsctl.daemon.core.errors import BadRequest, Loading, ModelNotFound, NoReadyWorker
 from tsctl.daemon.extensions.grpc.heads import read_head
 from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
@@ -23,18 +20,6 @@ async def waiting(models: AwaitedModels, name: str = "m", size: int = 0) -> asyn
     finding = asyncio.ensure_future(models.find(name, None, HEAD, lambda: size))
     await asyncio.sleep(0)
     return finding
-
-
-async def test_a_call_waits_for_its_model(house: House) -> None:
-    models = AwaitedModels(house.registry, 2, ReceiveBudget())
-    house.registry.expect("m")
-
-    finding = await waiting(models)
-    assert not finding.done()
-    model = await house.serve("m")
-    house.registry.settle("m")
-
-    assert await finding is model
 
 
 async def test_a_model_that_could_not_be_registered_is_told_with_its_reason(house: House) -> None:
@@ -82,14 +67,6 @@ async def test_only_so_many_calls_wait_and_who_leaves_makes_room(house: House) -
 
     assert not second.done()
     second.cancel()
-
-
-@pytest.mark.slow
-async def test_an_unknown_model_is_not_waited_for(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path) as made:
-        made.house.registry.expect("m")
-
-        assert (await failure(made, made.call("Predictions", prediction("n", data=b"1"))))[0] == "NOT_FOUND"
 
 
 async def test_the_messages_of_waiting_calls_count_as_bodies_that_are_being_received(house: House) -> None:

@@ -87,20 +87,6 @@ def test_a_message_has_the_bytes_of_the_protocol(name: str, fields: dict[str, ob
     assert kind.FromString(wire) == kind(**fields)
 
 
-def test_text_that_is_not_utf8_is_refused_by_the_decoder() -> None:
-    with pytest.raises(Exception, match=r"(?i)pars|utf"):
-        messages.message_class(f"{INFERENCE}.PredictionsRequest").FromString(b"\x0a\x01\xff")
-
-
-def test_both_packages_of_the_open_inference_protocol_read_the_same_bytes() -> None:
-    request = messages.message_class("inference.ModelInferRequest")(
-        model_name="m", parameters={"k": {"double_param": 0.5}}, raw_input_contents=[b"r"]
-    )
-    wire = request.SerializeToString()
-
-    assert messages.message_class(f"{OPEN}.ModelInferRequest").FromString(wire).SerializeToString() == wire
-
-
 def test_the_names_stay_free_for_the_stubs_of_clients() -> None:
     messages.pool()
 

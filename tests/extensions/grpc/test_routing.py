@@ -10,7 +10,6 @@ import pytest
 
 from tests.api.house import House
 from tests.extensions.grpc.client import INFERENCE, GrpcHouse, grpc, grpc_house, prediction
-from tests.kit.shelf import needs
 from tsctl.daemon.extensions.grpc.oip import SERVICES
 from tsctl.daemon.extensions.grpc.protos.messages import message_class
 from tsctl.daemon.models.routing.route import parse_route
@@ -54,31 +53,3 @@ async def test_calls_are_routed_and_metadata_names_a_version(tmp_path: Path, own
         await ask(served, owner, ("x-model-version", "2.0"))
 
         assert answered(served.house) == wanted + Counter({"2.0": 1})
-
-
-@needs("shadowing")
-async def test_calls_are_copied_to_a_shadow(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path) as served:
-        await routed(served, "1.0=1")
-        served.house.registry.routes.put("m", parse_route("1.0=1", shadow="2.0", allow_effects=True))
-
-        await ask(served, INFERENCE)
-        served.house.clock.advance(1.0)
-
-        assert answered(served.house) == {"1.0": 1, "2.0": 1}
-        assert served.house.registry.routes.copies["m", "2.0"] == {"same": 1}
-
-
-@pytest.mark.parametrize(("sticky", "versions"), [("ip", 1), ("header:x-user", 2)])
-async def test_a_caller_stays_at_its_version(tmp_path: Path, sticky: str, versions: int) -> None:
-    async with grpc_house(tmp_path) as served:
-        await routed(served, "1.0=50 2.0=50", sticky)
-
-        for user in range(8):
-            await ask(served, INFERENCE, ("x-user", str(user)))
-        once = answered(served.house)
-        for user in range(8):
-            await ask(served, INFERENCE, ("x-user", str(user)))
-
-        assert answered(served.house) == {version: 2 * count for version, count in once.items()}
-        assert sum(count > 0 for count in once.values()) == versions

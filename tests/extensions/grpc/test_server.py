@@ -28,15 +28,6 @@ def test_a_port_in_use_is_refused_though_grpc_would_share_it() -> None:
             server.check_free("127.0.0.1", port)
 
 
-def test_a_free_port_passes_and_stays_free() -> None:
-    with socket.socket() as chosen:
-        chosen.bind(("127.0.0.1", 0))
-        port = chosen.getsockname()[1]
-
-    server.check_free("127.0.0.1", port)
-    server.check_free("127.0.0.1", port)
-
-
 async def test_a_successor_shares_the_port_of_the_daemon_that_it_replaces(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     async with grpc_house(tmp_path / "old") as old:

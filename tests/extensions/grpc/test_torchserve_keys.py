@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tsctl.daemon.config.config import Config, resolve
+from tsctl.daemon.config.tokens import read_tokens
 from tsctl.daemon.core.errors import StartError
 
 SECRET = {"TSCTL_TOKEN": "secret"}
@@ -55,6 +56,13 @@ def test_management_is_opened_with_a_token_only(tmp_path: Path) -> None:
         " here: add `--token-file FILE`",
     )
     assert config.grpc_management_address == ("127.0.0.1:9001",)
+
+
+def test_a_flag_opens_it_with_a_token_only(tmp_path: Path) -> None:
+    config = configured(tmp_path, grpc_management_address="127.0.0.1:9001")
+
+    with pytest.raises(StartError, match=r"the gRPC management address `127\.0\.0\.1:9001` needs a token"):
+        read_tokens(config, {})
 
 
 def test_where_grpc_is_not_installed_the_start_goes_on_and_says_how(

@@ -10,8 +10,7 @@ import torch
 
 from tests.e2e.load import repeating
 from tests.e2e.served import Served, eventually, processes_of, raise_priority
-from tests.handlers.optimize.nets import put_archive
-from tsctl.daemon.marfile import Packing, write_archive
+from tests.handlers.optimize.nets import pack_net
 from tsctl.handlers.builtin.vision import example_image
 from tsctl.handlers.optimize import inductor
 
@@ -40,19 +39,8 @@ def net(served: Served, tmp_path: Path) -> Served:
     served.tsctl("stop")
     served.environment["TSCTL_TEMPLATE"] = "true"
     served.start()
-    folder = tmp_path / "net"
-    folder.mkdir()
-    put_archive(folder, PASSES)
-    (folder / "config.yaml").write_text("optimize: auto\nbatchSize: 2\nmaxBatchDelay: 5\n")
-    packing = Packing(
-        model_name="net",
-        version="1.0",
-        handler="image_classifier",
-        model_file=folder / "net.py",
-        serialized_file=folder / "net.pth",
-        config_file=folder / "config.yaml",
-    )
-    served.tsctl("register", write_archive(packing, served.store).name)
+    config = "optimize: auto\nbatchSize: 2\nmaxBatchDelay: 5\n"
+    served.tsctl("register", pack_net(tmp_path / "net", served.store, config, PASSES))
     return served
 
 

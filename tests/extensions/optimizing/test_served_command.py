@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.served import Served
-from tests.handlers.optimize.nets import put_archive
-from tsctl.daemon.marfile import Packing, write_archive
+from tests.handlers.optimize.nets import pack_net
 from tsctl.handlers.builtin.vision import example_image
 
 LONG = 600.0  # seconds of patience: seven loads, two of which compile
@@ -18,21 +17,11 @@ SETS = ["none", "default", "bf16", "int8", "compile", "onnxruntime", "bf16,compi
 @pytest.fixture
 def net(served: Served, tmp_path: Path) -> Served:
     """A daemon with a small image classifier in batches of four, whose archive has a sample."""
-    folder = tmp_path / "net"
-    folder.mkdir()
-    put_archive(folder)
-    (folder / "sample.jpg").write_bytes(example_image())
-    (folder / "config.yaml").write_text("warmup: sample.jpg\nmaxBatchDelay: 20\n")
-    packing = Packing(
-        model_name="net",
-        version="1.0",
-        handler="image_classifier",
-        model_file=folder / "net.py",
-        serialized_file=folder / "net.pth",
-        extra_files=str(folder / "sample.jpg"),
-        config_file=folder / "config.yaml",
-    )
-    served.tsctl("register", write_archive(packing, served.store).name, "--batch-size", "4")
+    sample = tmp_path / "sample.jpg"
+    sample.write_bytes(example_image())
+    config = "warmup: sample.jpg\nmaxBatchDelay: 20\n"
+    archive = pack_net(tmp_path / "net", served.store, config, extra_files=str(sample))
+    served.tsctl("register", archive, "--batch-size", "4")
     return served
 
 
@@ -75,13 +64,3 @@ def test_a_set_is_applied_and_all_other_settings_stay(net: Served) -> None:
     assert (setting(net, "optimize"), setting(net, "batchSize")) == ([], 4)
     names = {each["name"] for each in net.describe("net")["tsctl"]["optimize"]}
     assert names == {"fast_images", "fold", "channels_last"}
-
-
-def test_a_set_that_does_not_load_leaves_the_model_as_it_was(net: Served) -> None:
-    (worker,) = net.describe("net")["workers"]
-
-    done = net.run("optimize", "net", "--apply", "bf16,int8", patience=LONG)
-
-    assert done.returncode == 1
-    assert "`optimize: bf16, int8` cannot be done: `int8` replaces what `bf16` makes faster" in done.stderr
-    assert [each["pid"] for each in net.describe("net")["workers"]] == [worker["pid"]]

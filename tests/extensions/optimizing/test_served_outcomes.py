@@ -2,13 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.e2e.served import Served
-from tests.handlers.optimize.nets import put_archive
-from tsctl.daemon.marfile import Packing, write_archive
+from tests.handlers.optimize.nets import pack_net
 from tsctl.handlers.builtin.vision import example_image
 
 
@@ -21,24 +19,7 @@ def compiled_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def archive(served: Served, tmp_path: Path) -> str:
     """A small image classifier whose archive tolerates no drift of `fold` at all."""
-    folder = tmp_path / "net"
-    folder.mkdir()
-    put_archive(folder)
-    (folder / "strict.yaml").write_text("optimizeTolerance: {fold: 0}\n")
-    packing = Packing(
-        model_name="net",
-        version="1.0",
-        handler="image_classifier",
-        model_file=folder / "net.py",
-        serialized_file=folder / "net.pth",
-        config_file=folder / "strict.yaml",
-    )
-    return write_archive(packing, served.store).name
-
-
-def setting(served: Served, name: str) -> dict[str, Any]:
-    (found,) = [each for each in served.describe("net")["tsctl"]["settings"] if each["name"] == name]
-    return found  # type: ignore[no-any-return]
+    return pack_net(tmp_path / "net", served.store, "optimizeTolerance: {fold: 0}\n")
 
 
 def test_what_the_handler_has_by_default_is_checked_and_told(served: Served, archive: str) -> None:
@@ -51,25 +32,6 @@ def test_what_the_handler_has_by_default_is_checked_and_told(served: Served, arc
     assert told["fold"]["reason"] == f"its drift is {told['fold']['drift']:.1e}, and 0.0e+00 is tolerated"
     assert "the model is served without the optimisation fold: its drift is" in served.tsctl("logs", "net")
     assert served.ask("/predictions/net", example_image()).status == 200
-
-
-def test_what_is_asked_for_and_drifts_too_far_is_refused_and_leaves_nothing(served: Served, archive: str) -> None:
-    refused = served.run("register", archive, "--optimize", "fold")
-
-    assert refused.returncode == 1
-    assert "HandlerError: `optimize: fold` cannot be done: its drift is " in " ".join(refused.stderr.split())
-    assert "net" not in served.tsctl("ls")
-
-
-def test_what_is_asked_for_survives_a_restart(served: Served, archive: str) -> None:
-    served.tsctl("register", archive, "--optimize", "none,channels_last")
-    served.tsctl("stop")
-    served.start()
-
-    asked = setting(served, "optimize")
-
-    assert (asked["value"], asked["origin"]) == (["none", "channels_last"], "register")
-    assert "none,channels_last" in served.tsctl("config", "net")
 
 
 @pytest.mark.parametrize("template", ["false", "true"])
@@ -108,9 +70,3 @@ def test_onnx_runtime_runs_a_model_in_workers_of_a_template_and_with_their_threa
     (outcome,) = served.describe("net")["tsctl"]["optimize"]
     assert (outcome["name"], outcome["applied"]) == ("onnxruntime", True)
     assert len(list((served.folder / "state" / "compiled").rglob("model.onnx"))) == 1
-
-
-def test_check_tells_of_each_optimisation(served: Served, archive: str) -> None:
-    checked = served.run("check", str(served.store / archive))
-
-    assert "optimize  fold: left out, drift " in checked.stderr

@@ -11,8 +11,6 @@ import pytest
 from tests.api.house import House
 from tests.kit.at_once import AtOnce
 from tests.kit.build import make_config, make_spec
-from tests.kit.daemon import StubDaemon
-from tests.models.replacements import other, replace
 from tsctl.daemon.api.management.commands import Parameters
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.config.worker_env import model_environment
@@ -61,26 +59,10 @@ def test_a_wrong_value_of_the_archive_is_named(value: object, tmp_path: Path) ->
         merge(Overrides(), {"optimize": value}, make_config(tmp_path))
 
 
-def test_the_registration_wins_over_the_archive(tmp_path: Path) -> None:
-    config = make_config(tmp_path)
-
-    assert merge(Overrides(), {"optimize": "compile,bf16"}, config).optimize == ("bf16", "compile")
-    assert merge(Overrides(optimize=("none",)), {"optimize": ["compile"]}, config).optimize == ("none",)
-
-
 def test_the_daemons_wish_is_one_of_three_words() -> None:
     assert parse_wish(" Asked") == "asked"
     with pytest.raises(ValueError, match=r"^`no` is not a choice of versions to optimize \(built-in, asked, never\)$"):
         parse_wish("no")
-
-
-async def test_a_replacement_keeps_it(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
-    await bench.registrar.register(Registration(url=bench.mar(), overrides=Overrides(workers=1, optimize=("none",))))
-
-    new = await replace(bench, other(bench))
-
-    assert new.settings.optimize == ("none",) and new.before is not None and "optimize" in new.before.kept
 
 
 def test_a_snapshot_keeps_it_in_the_form_of_an_earlier_version() -> None:

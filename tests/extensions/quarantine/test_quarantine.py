@@ -93,16 +93,6 @@ def test_only_what_is_as_large_as_a_suspect_is_hashed(hashed: list[int], bench: 
     assert hashed == [8, 8]
 
 
-def test_a_setting_turns_it_off(hashed: list[int]) -> None:
-    bench = PoisonedVersion(quarantine=False)
-    for name in ("one", "two", "three", "four"):
-        bench.ask(name)
-        bench.crash()
-
-    assert bench.batches == ["one", "two", "three", "four"]
-    assert hashed == [] and not bench.model.metrics.refusals["quarantined"]
-
-
 @pytest.mark.parametrize(
     "silent", [False, True], ids=["its client's time", "the time in which its worker says something"]
 )

@@ -109,31 +109,6 @@ def test_a_group_is_replaced_when_one_of_its_processes_is_killed_under_load(
     assert served.describe("split")["tsctl"]["lastExit"] == why
 
 
-def test_a_process_that_raises_alone_ends_the_group_with_its_reason(served: Served, expected: Any) -> None:
-    register(served, "split")
-    before = ranks_of(served, "split")
-
-    answer = ask(served, **{"raise": 1})
-
-    assert answer.status == 500
-    assert b"the handler raised in rank 1, and rank 0 did not end" in answer.body
-    eventually(gone(before), "the whole group has gone")
-    eventually(lambda: states(served) == ["READY"], "another group is ready")
-    assert "the handler raised in rank 1, and rank 0 did not end" in served.describe("split")["tsctl"]["lastExit"]
-    assert ask(served).json == expected
-
-
-def test_a_process_that_cannot_load_fails_the_load_by_its_number(idle: Served) -> None:
-    idle.environment["TEST_NO_LOAD"] = "1"
-    idle.start()
-    config = idle.folder / "model-config.yaml"
-    config.write_text(TWO.format(kind="tp"))
-    refused = idle.run("register", idle.pack("split", config_file=config))
-
-    assert refused.returncode == 1
-    assert "rank 1: ValueError: it was told not to load" in refused.stderr
-
-
 def test_continuous_batching_makes_the_same_calls_in_each_process(served: Served) -> None:
     register(served, "agrees", further="batchSize: 4\ncontinuousBatching: true\n")
 
@@ -151,11 +126,3 @@ def test_continuous_batching_makes_the_same_calls_in_each_process(served: Served
         answers = list(clients.map(count, range(60)))
 
     assert all(body == b"." * tokens for tokens, body in answers)
-
-
-def test_with_pp_rank_0_alone_gets_the_batches(served: Served) -> None:
-    register(served, "serves_rank_0", kind="pp")
-
-    answers = [served.ask("/predictions/serves_rank_0", b"%d" % number, content_type="text/plain") for number in (3, 4)]
-
-    assert [answer.body for answer in answers] == [b"6", b"8"]

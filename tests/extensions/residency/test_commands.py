@@ -89,17 +89,6 @@ async def test_what_was_scaled_to_0_is_brought_back_by_an_operator_alone(tmp_pat
     assert not bench.remembered["m/1.0"].request.held
 
 
-async def test_a_load_that_fails_tells_the_operator_why(tmp_path: Path) -> None:
-    bench = ResidentDaemon(tmp_path)
-    model = await register(bench)
-    bench.engine.load_failure = LoadFailure("ValueError: bad weights")
-
-    with pytest.raises(WorkersFailed, match="bad weights"):
-        await bench.registrar.load(model, synchronous=True, progress=no_progress)
-
-    assert model.word == "failed"
-
-
 async def test_a_loaded_model_is_replaced_by_one_that_is_loaded_and_a_broken_archive_replaces_nothing(
     tmp_path: Path,
 ) -> None:

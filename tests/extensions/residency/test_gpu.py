@@ -77,18 +77,6 @@ def test_on_another_gpu_there_is_room(tmp_path: Path) -> None:
     assert [worker.gpu_ids for model in (first, second) for worker in model.pool.workers] == [(0,), (1,)]
 
 
-def test_a_loaded_model_takes_what_its_workers_tell(tmp_path: Path) -> None:
-    stub = house()
-    stub.sizes["m"] = 3
-    stub.engine.gpu_memory = 15 * GIB
-    model = add(stub, tmp_path, "m", 12 * GIB)
-    stub.ask(model)
-    stub.clock.advance(10.0)
-
-    assert residence_of(model).memory == {"host": 3, "gpu0": 15 * GIB}
-    assert stub.residency.used()["gpu0"] == 15 * GIB
-
-
 def test_a_worker_that_is_loading_counts_as_much_as_one_that_is_loaded(tmp_path: Path) -> None:
     stub = house(gpus=2)
     stub.sizes["m"] = 3

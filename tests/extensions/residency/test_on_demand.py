@@ -3,15 +3,6 @@
 from tests.extensions.residency.stub_house import StubHouse
 
 
-def test_a_registered_version_has_no_worker_and_can_be_asked() -> None:
-    house = StubHouse()
-
-    model = house.add(workers=2, max_workers=2)
-
-    assert (model.word, model.available, model.healthy, model.pool.wanted) == ("unloaded", True, True, 0)
-    assert house.engine.workers == []
-
-
 def test_requests_that_wait_are_refused_when_an_operator_unloads() -> None:
     house = StubHouse(load_time=100.0)
     model = house.add()

@@ -52,35 +52,6 @@ async def test_a_version_that_is_loaded_on_demand_is_estimated_by_its_last_load(
     assert (residence_of(restored).retry_after, residence_of(restored).memory) == (40, {"host": 3 * GIB})
 
 
-async def test_any_change_writes_what_loads_took_so_that_a_kill_forgets_little(tmp_path: Path) -> None:
-    bench = await loaded(tmp_path)
-
-    await bench.register(bench.mar("other"))
-
-    assert kept(bench)["m"]["1.0"]["seconds"] == 40.0
-    assert bench.registrar.ledger.memory.earlier == ()  # a load is no change that a rollback would undo
-
-
-async def test_what_loads_took_alone_is_no_change_for_which_the_file_is_written_anew(tmp_path: Path) -> None:
-    bench = await loaded(tmp_path)
-    before = bench.snapshot.read_bytes()
-
-    await bench.registrar.ledger.save()
-
-    assert bench.snapshot.read_bytes() == before
-
-
-async def test_a_snapshot_that_was_not_restored_keeps_its_versions(tmp_path: Path) -> None:
-    first = await loaded(tmp_path)
-    await first.registrar.ledger.keep_measured()
-    before = first.snapshot.read_bytes()
-
-    bench = ResidentDaemon(tmp_path, restore="false")
-    await bench.registrar.ledger.keep_measured()
-
-    assert bench.snapshot.read_bytes() == before
-
-
 async def test_a_disk_that_is_full_forgets_what_loads_took_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

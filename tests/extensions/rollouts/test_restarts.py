@@ -9,7 +9,6 @@ from typing import cast
 import pytest
 
 from tests.extensions.rollouts.rolling import ROLLOUT, RollingDaemon
-from tests.kit.daemon import StubDaemon
 from tsctl.daemon.extensions.rollouts.decision import Decision
 from tsctl.daemon.extensions.rollouts.evidence import Samples
 from tsctl.daemon.extensions.rollouts.rollout import Rollout, RolloutEvent, RolloutState
@@ -166,18 +165,6 @@ def test_a_snapshot_of_the_first_format_is_read() -> None:
     first = {"version": 1, "models": [], "earlier": [], "routes": {}, **document["extensions"]}
 
     assert taken_up(json.dumps(first).encode()) == {"m": ROLLOUT}
-
-
-async def test_a_daemon_without_rollouts_keeps_them_for_the_next_one(tmp_path: Path) -> None:
-    bench = await rolling(tmp_path)
-    bench.rollouts.close()
-
-    without = StubDaemon(tmp_path)
-    await without.start()
-    await without.register(without.mar("other"))
-    again = await bench.restart()
-
-    assert again.rollouts.by_model == {"m": ROLLOUT}
 
 
 async def test_a_rollout_of_a_model_that_is_gone_is_forgotten(tmp_path: Path) -> None:

@@ -63,20 +63,6 @@ def shown(served: Served) -> set[str]:
     return {name for name in names if not name.startswith("tsctl_")}
 
 
-def test_in_the_mode_log_metrics_are_in_files_only(idle: Served, tmp_path: Path) -> None:
-    properties = tmp_path / "config.properties"
-    properties.write_text("metrics_mode=log\n")
-    idle.start("--ts-config", str(properties))
-    idle.register("measures")
-
-    measure(idle, 3)
-
-    assert shown(idle) == set()
-    logs = idle.folder / "state" / "logs"
-    eventually(lambda: has(logs / "ts_metrics.log", r"Requests2XX\.Count:1\.0"), "the answers are in the file")
-    eventually(lambda: has(logs / "model_metrics.log", r"Words\.Count:3\.0"), "and what handlers measure")
-
-
 def test_an_upgrade_goes_on_with_the_same_files(idle: Served, tmp_path: Path) -> None:
     idle.environment |= {"LOG_LOCATION": str(tmp_path / "logs")}
     idle.start()

@@ -1,15 +1,16 @@
 """A collector of OpenTelemetry on a port of this machine: it decodes OTLP over HTTP, and keeps the spans."""
 
 import gzip
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler
 from typing import Any, NamedTuple
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from tests.e2e.served import eventually
+from tests.kit.web import web_server
 
 FAILED = Status.STATUS_CODE_ERROR
 
@@ -42,34 +43,19 @@ class Collector:
 
     def __init__(self) -> None:
         self.spans: list[Received] = []
-        collector = self
+        self._serving = ExitStack()
+        self.url = self._serving.enter_context(web_server(self._answer))
+        self.close = self._serving.close
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"]))
-                known = self.path == "/v1/traces" and self.headers["content-type"] == "application/x-protobuf"
-                if known:
-                    body = gzip.decompress(body) if self.headers["content-encoding"] == "gzip" else body
-                    collector.spans += spans_of(body)
-                self.send_response(200 if known else 404)
-                self.send_header("content-length", "0")
-                self.end_headers()
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name in the library
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-        self._thread.start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+    def _answer(self, asked: BaseHTTPRequestHandler) -> None:
+        body = asked.rfile.read(int(asked.headers["content-length"]))
+        known = asked.path == "/v1/traces" and asked.headers["content-type"] == "application/x-protobuf"
+        if known:
+            body = gzip.decompress(body) if asked.headers["content-encoding"] == "gzip" else body
+            self.spans += spans_of(body)
+        asked.send_response(200 if known else 404)
+        asked.send_header("content-length", "0")
+        asked.end_headers()
 
     def named(self, name: str) -> list[Received]:
         return [span for span in self.spans if span.name == name]

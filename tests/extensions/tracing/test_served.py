@@ -1,13 +1,12 @@
 """Traces of requests, as a real collector receives them."""
 
 import itertools
-import re
 import time
 from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.served import Served, eventually
+from tests.e2e.served import Served
 from tests.extensions.tracing.collector import Collector, Received
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
@@ -64,31 +63,6 @@ def test_a_request_is_a_tree_from_its_receipt_to_its_answer(traced: Served, coll
     assert list(stages) == ["preprocess", "inference", "postprocess"]
     ordered = [span for spans in stages.values() for span in spans]
     assert in_order(*ordered) and all(within(stage, worker) for stage in ordered)
-
-
-def test_a_collector_that_is_not_there_is_told_once_and_costs_no_answer(idle: Served) -> None:
-    away = Collector()
-    away.close()
-    idle.environment["OTEL_EXPORTER_OTLP_TIMEOUT"] = "1"  # seconds, in which it is asked again
-    idle.start("--trace-endpoint", away.url, "--trace-sample", "1")
-    idle.register("echo", "--workers", "1")
-
-    def told() -> list[str]:
-        events = idle.command("GET", "/tsctl/events").json["events"]
-        return [event["text"] for event in events if event["kind"] == "traces-lost"]
-
-    assert idle.ask("/predictions/echo", b"x").status == 200
-    eventually(lambda: bool(told()), "the lost traces are told")
-    assert {idle.ask("/predictions/echo", b"x").status for _ in range(20)} == {200}
-    assert int(re.findall(r'tsctl_trace_spans_total\{outcome="lost"\} (\d+)', idle.tsctl("metrics"))[0]) >= 4
-    began = time.monotonic()
-    idle.stop()
-
-    assert time.monotonic() - began < QUICK
-    log = (idle.folder / "state/logs/daemon.log").read_text()
-    assert log.count("traces are lost until the collector takes them again") == 1
-    assert away.url in log
-    assert "Traceback" not in log
 
 
 def test_each_daemon_of_an_upgrade_sends_its_own(traced: Served, collector: Collector) -> None:

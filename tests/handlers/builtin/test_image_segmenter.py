@@ -8,11 +8,9 @@ from PIL import Image
 
 from tests.handlers.device import on_device
 from tests.handlers.images import encoded
-from tests.handlers.samples import context_of, row
+from tests.handlers.samples import context_of
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.image_segmenter import ImageSegmenter
-from tsctl.handlers.runtime.runtime import Runtime
-from tsctl.handlers.sdk.loader import EntryPoint
 
 
 def segment(images: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -46,16 +44,3 @@ def test_each_pixel_has_its_class_and_its_probability(segmenter: ImageSegmenter)
 
 def test_images_are_cropped_and_normalised_as_for_the_classifier() -> None:
     assert ImageSegmenter.image_processing is ImageClassifier.image_processing
-
-
-@pytest.mark.parametrize("mode", ["L", "RGBA", "P"])
-def test_an_image_of_any_mode_is_taken(segmenter: ImageSegmenter, mode: str) -> None:
-    assert segmenter.preprocess([{"data": png("gray", mode)}]).shape == (1, 3, 224, 224)
-
-
-def test_a_row_that_is_no_image_fails_alone(segmenter: ImageSegmenter) -> None:
-    runtime = Runtime(EntryPoint(segmenter, segmenter.handle), context_of(Path("/")))
-
-    answers = runtime.run([row(png("white")), row(b"none"), row(png("black"))])
-
-    assert [answer.status for answer in answers] == [200, 400, 200]

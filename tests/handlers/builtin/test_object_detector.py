@@ -9,11 +9,8 @@ from PIL import Image
 
 from tests.handlers.device import DEVICE, on_device
 from tests.handlers.images import encoded
-from tests.handlers.samples import context_of, row
-from tsctl.handlers import wire
+from tests.handlers.samples import context_of
 from tsctl.handlers.builtin.object_detector import ObjectDetector
-from tsctl.handlers.runtime.runtime import Runtime
-from tsctl.handlers.sdk.loader import EntryPoint
 
 
 class Corners:
@@ -77,13 +74,6 @@ def test_images_of_several_sizes_are_one_batch_too(detector: ObjectDetector, mod
     assert [image.shape for image in model.given[0]] == [(3, 6, 4), (3, 2, 8), (3, 1, 1)]
 
 
-@pytest.mark.parametrize("mode", ["L", "RGBA", "P", "LA", "1", "I;16"])
-def test_an_image_of_any_mode_is_taken(detector: ObjectDetector, model: Corners, mode: str) -> None:
-    detect(detector, png(3, 2, mode))
-
-    assert model.given[0].shape == (1, 3, 2, 3)
-
-
 def test_the_output_of_a_scripted_model_has_losses_before_the_detections(detector: ObjectDetector) -> None:
     detector.model = lambda images: ({}, [Corners.detect(6, 4)])
 
@@ -108,12 +98,3 @@ def test_a_handlers_own_processing_is_used_where_bytes_are_read(detector: Object
     detect(detector, png(6, 4))
 
     assert model.given[0].shape == (1, 3, 2, 2)
-
-
-def test_a_row_that_is_no_image_fails_alone(detector: ObjectDetector) -> None:
-    runtime = Runtime(EntryPoint(detector, detector.handle), context_of(Path("/")))
-    rows: list[wire.Row] = [row(png(4, 6)), row(b"none"), row(png(1, 1))]
-
-    answers = runtime.run(rows)
-
-    assert [answer.status for answer in answers] == [200, 400, 200]

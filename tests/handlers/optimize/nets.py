@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from tests.handlers.samples import write
+from tsctl.daemon.marfile import Packing, write_archive
 
 # The archive's model file: a strided convolution, a residual block with a depthwise convolution, two heads.
 RESIDUAL = """
@@ -46,3 +47,16 @@ def put_archive(model_dir: Path, source: str = RESIDUAL) -> dict[str, str]:
     exec(compile((model_dir / "net.py").read_text(), "net.py", "exec"), names)
     torch.save(settled(names["Net"]()).state_dict(), model_dir / "net.pth")
     return {"modelFile": "net.py", "serializedFile": "net.pth"}
+
+
+def pack_net(folder: Path, store: Path, config: str, source: str = RESIDUAL, extra_files: str = "") -> str:
+    """Put an archive of an image classifier, `net`, into a store; give its file's name."""
+    folder.mkdir()
+    names = put_archive(folder, source)
+    (folder / "config.yaml").write_text(config)
+    model, weights = (folder / names[key] for key in ("modelFile", "serializedFile"))
+    packing = Packing(
+        model_name="net", version="1.0", handler="image_classifier", model_file=model, serialized_file=weights,
+        extra_files=extra_files, config_file=folder / "config.yaml",
+    )  # fmt: skip
+    return write_archive(packing, store).name

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.handlers.samples import row, write
-from tests.handlers.test_worker import converse, failure_of, load_of
+from tests.handlers.test_worker import converse, load_of
 from tsctl.handlers import wire
 
 # The inference of `a` ends when `b` has been read.
@@ -79,18 +79,3 @@ def test_others_begin_a_batch_when_the_one_before_is_answered_and_say_nothing(mo
     _, said = converse([load(model_dir, "pipeline: false", alone), *BATCHES])
 
     assert [type(each) for each in said] == [wire.Hello, wire.Loaded, wire.Done, wire.Done]
-
-
-@pytest.mark.parametrize(
-    ("handler", "why"),
-    [
-        pytest.param("def handle(data, context): return data", "this one is a function", id="a function"),
-        pytest.param(
-            "class Own:\n    def initialize(self, context): pass\n    def handle(self, data, context): return data",
-            "needs a handler class whose `handle` is BaseHandler's",
-            id="a handle of its own",
-        ),
-    ],
-)
-def test_what_cannot_be_pipelined_is_not_loaded(handler: str, why: str, model_dir: Path) -> None:
-    assert why in failure_of(load(model_dir, "pipeline: true", handler)).error

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsctl.handlers.sdk.metrics import Dimension, MetricsCache, MetricTypes
+from tsctl.handlers.sdk.metrics import MetricsCache, MetricTypes
 
 
 @pytest.fixture
@@ -19,7 +19,3 @@ def test_a_metric_is_declared_for_its_type(metrics: MetricsCache) -> None:
     assert metrics.get_metric("Heat", MetricTypes.GAUGE) is gauge
     assert metrics.get_metric("Heat") is counter
     assert metrics.cache[MetricTypes.GAUGE] == {"Heat": gauge}
-
-
-def test_a_dimension_reads_as_name_and_value() -> None:
-    assert str(Dimension("Language", "de")) == "Language:de"

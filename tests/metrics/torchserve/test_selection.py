@@ -128,10 +128,6 @@ def test_empty_families_are_named_only_where_all_are_asked_for_and_openmetrics_s
     assert openly.splitlines()[2:] == ['Heat{Level="x"} 3.0', "# EOF"]
 
 
-def test_without_a_mode_the_text_is_that_of_prometheus_library() -> None:
-    assert not Selection().as_torchserve("Requests2XX")
-
-
 @pytest.mark.parametrize(("mode", "expected"), [("prometheus", ["Words", "Heat"]), ("legacy", []), (None, ["Words"])])
 def test_with_a_mode_a_declared_metric_is_named_before_its_first_value(mode: str | None, expected: list[str]) -> None:
     selection = Selection(mode, None, {"Words", "Heat"}, {"Words": "counter", "Heat": "gauge"})

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.kit.said import said_in
-from tests.models.archives.web import Web, web_server
+from tests.models.archives.web import Web, serving_web
 from tsctl.daemon.core.errors import ArchiveNotFound, DownloadFailed
 from tsctl.daemon.models.archives.download import downloaded, local_path
 from tsctl.daemon.models.archives.sources.web import check_url
@@ -26,7 +26,7 @@ ANY = (".*",)
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Web]:
-    with web_server() as web:
+    with serving_web() as web:
         yield web
 
 

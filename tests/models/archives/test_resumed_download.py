@@ -1,14 +1,13 @@
 """A download over HTTP goes on after a cut, where the server marks the file's content and serves ranges of it."""
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.kit.web import web_server
 from tsctl.daemon.core.errors import DownloadFailed
 from tsctl.daemon.models.archives.sources.web import ATTEMPTS, fetch
 
@@ -54,28 +53,10 @@ class CuttingServer:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[CuttingServer]:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with serving(CuttingServer()) as cutting:
+    cutting = CuttingServer()
+    with web_server(cutting.answer) as url:
+        cutting.url = f"{url}/m.mar"
         yield cutting
-
-
-@contextmanager
-def serving(cutting: CuttingServer) -> Iterator[CuttingServer]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            cutting.answer(self)
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
-            """Tests print nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        cutting.url = f"http://127.0.0.1:{http.server_port}/m.mar"
-        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield cutting
-        finally:
-            http.shutdown()
-            thread.join()
 
 
 def download(server: CuttingServer, folder: Path, pauses: list[float] | None = None) -> bytes:

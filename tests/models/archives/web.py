@@ -1,10 +1,11 @@
 """A web server on the loopback, for what is downloaded."""
 
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.kit.web import web_server
 
 
 class Web:
@@ -17,8 +18,8 @@ class Web:
         asked: the paths, as they were asked for.
     """
 
-    def __init__(self, port: int) -> None:
-        self.url = f"http://127.0.0.1:{port}"
+    def __init__(self) -> None:
+        self.url = ""
         self.files: dict[str, bytes] = {}
         self.redirects: dict[str, str] = {}
         self.claims: dict[str, int | None] = {}
@@ -42,20 +43,7 @@ class Web:
 
 
 @contextmanager
-def web_server() -> Iterator[Web]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            web.answer(self)
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
-            """Tests print nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        web = Web(server.server_port)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield web
-        finally:
-            server.shutdown()
-            thread.join()
+def serving_web() -> Iterator[Web]:
+    web = Web()
+    with web_server(web.answer) as web.url:
+        yield web

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.archives import model_files, write_files
 from tests.kit.daemon import NEVER, StubDaemon, until
 from tsctl.daemon.core.errors import NotRemembered, WorkersFailed
 from tsctl.daemon.models.change import change_settings
@@ -33,15 +32,6 @@ async def test_a_registration_is_remembered_as_it_was_asked_for(bench: StubDaemo
     assert model.source.unpacked is not None and entry.unpacked == model.source.unpacked.name
 
 
-async def test_what_comes_from_the_archive_or_a_default_is_not_frozen(bench: StubDaemon) -> None:
-    write_files(bench.store / "m", model_files(configFile="c.yaml") | {"c.yaml": b"batchSize: 8\nminWorkers: 2"})
-
-    model = await bench.registrar.register(Registration(url="m"))
-
-    assert (model.settings.batch_size, model.pool.ready) == (8, 2)
-    assert bench.remembered["m/1.0"].request.overrides == Overrides()
-
-
 async def test_scaling_is_remembered_and_the_rest_of_the_request_stays(bench: StubDaemon) -> None:
     model = await bench.registrar.register(Registration(url=bench.mar(), overrides=Overrides(batch_size=4)))
 
@@ -62,15 +52,6 @@ async def test_a_default_version_is_remembered_as_chosen_only_if_it_was(bench: S
     assert [(name, entry.default, entry.chosen) for name, entry in bench.remembered.items()] == [
         ("m/1.0", False, False), ("m/2.0", True, True),
     ]  # fmt: skip
-
-
-async def test_what_is_unregistered_is_forgotten_and_its_directory_goes(bench: StubDaemon) -> None:
-    await bench.register(bench.mar("a"))
-    await bench.register(bench.mar("b"))
-
-    await bench.registrar.unregister("a", None)
-
-    assert [*bench.remembered] == ["b/1.0"] and bench.unpacked == 1
 
 
 async def test_a_registration_that_may_still_fail_is_not_remembered_by_another_change(bench: StubDaemon) -> None:

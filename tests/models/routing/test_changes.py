@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.daemon import StubDaemon
-from tsctl.daemon.core.errors import BadRequest, ModelNotFound, VersionNotFound
+from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.models.persistence.snapshot import BrokenSnapshot, decode_snapshot
 from tsctl.daemon.models.routing.changes import RouteChanges
 from tsctl.daemon.models.routing.route import Route, parse_route
@@ -50,17 +50,6 @@ async def test_the_version_with_the_largest_weight_becomes_the_default(tmp_path:
     assert bench.registry.find("m").version == "2.0"
 
 
-@pytest.mark.parametrize("version", ["1.0", "2.0", None])
-async def test_a_version_with_a_weight_is_not_unregistered(tmp_path: Path, version: str | None) -> None:
-    bench, changes = await serving(tmp_path)
-    await changes.set("m", HALVES)
-
-    with pytest.raises(RoutedVersion, match="sends 50% of the requests to version"):
-        await bench.registrar.unregister("m", version)
-
-    assert bench.names == ["m/1.0", "m/2.0"]
-
-
 async def test_a_shadow_is_not_unregistered_and_any_other_version_is(tmp_path: Path) -> None:
     bench, changes = await serving(tmp_path)
     await bench.register(bench.mar(version="3.0"))
@@ -71,18 +60,6 @@ async def test_a_shadow_is_not_unregistered_and_any_other_version_is(tmp_path: P
     await bench.registrar.unregister("m", "3.0")
 
     assert bench.names == ["m/1.0", "m/2.0"]
-
-
-async def test_an_unknown_version_and_an_unknown_model_are_refused_and_nothing_changes(tmp_path: Path) -> None:
-    bench, changes = await serving(tmp_path)
-    await changes.set("m", HALVES)
-
-    with pytest.raises(VersionNotFound, match=r"9\.0"):
-        await changes.set("m", parse_route("1.0=1 9.0=1"))
-    with pytest.raises(ModelNotFound):
-        await changes.set("n", HALVES)
-
-    assert bench.registry.routes.of("m") == HALVES
 
 
 async def test_a_shadow_must_be_repeatable_or_allowed_and_somebody_must_copy_requests(tmp_path: Path) -> None:

@@ -99,32 +99,6 @@ def browser(stranger: Browser) -> Browser:
     return stranger
 
 
-def test_a_token_becomes_the_secret_once(stranger: Browser) -> None:
-    token = stranger.session.token
-    assert stranger.ask("GET", f"/enter?token={token}").status == 404
-    assert stranger.ask("GET", f"/api/status?token={token}").status == 401
-
-    first = stranger.enter(token)
-    second = stranger.enter(token)
-
-    assert first.status == 200 and stranger.session.knows(f"Bearer {json.loads(first.body)['secret']}")
-    assert second.status == 403 and "has been used" in json.loads(second.body)["message"]
-    assert stranger.ask("GET", "/api/settings").status == 200
-
-
-def test_a_browser_signs_in_with_the_operators_token(daemon: FakeDaemon) -> None:
-    browser = Browser(daemon.path, "a-token-of-the-operator")
-    asked, wrong, entered = (
-        browser.ask("GET", "/api/settings"),
-        browser.enter("wrong"),
-        browser.enter(browser.session.token),
-    )
-
-    assert asked.status == 401 and json.loads(asked.body)["byToken"]
-    assert wrong.status == 403 and json.loads(wrong.body) == {"message": "That is not the token."}
-    assert entered.status == 200 and browser.ask("GET", "/api/settings").status == 200
-
-
 def test_no_answer_sets_a_cookie_and_none_is_looked_at(stranger: Browser, daemon: FakeDaemon) -> None:
     """Browsers send cookies to all ports of an address, also to those where other users listen."""
     token = stranger.session.token
@@ -166,15 +140,6 @@ def test_the_pages_own_files_are_for_everybody_and_hold_no_secret(stranger: Brow
 
     assert [each.status for each in answers] == [200] * 3
     assert not any(stranger.session.token.encode() in each.body for each in answers)
-
-
-@pytest.mark.parametrize("headers", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}])
-def test_another_site_gets_nothing_even_with_the_secret(
-    browser: Browser, daemon: FakeDaemon, headers: dict[str, str]
-) -> None:
-    for method in ("GET", "POST", "PATCH"):
-        assert browser.ask(method, "/api/models/a?batch_size=1", b"", **headers).status == 403
-    assert daemon.requests == []
 
 
 def test_a_question_reaches_the_daemon_and_its_answer_the_page(browser: Browser, daemon: FakeDaemon) -> None:

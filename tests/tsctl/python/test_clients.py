@@ -82,18 +82,6 @@ def test_a_call_that_cannot_be_repeated_in_its_time_is_refused_at_once(scripted:
     assert len(daemon.asked) == 1
 
 
-@pytest.mark.parametrize("method", ["predict", "stream"])
-def test_a_failure_of_the_handler_is_not_repeated(scripted: Script, caller: Make, method: str) -> None:
-    daemon = scripted(failure(503, "ValueError: too long", "InternalServerException", x_request_id="7"))
-
-    with pytest.raises(tsctl.ErrorAnswer, match="too long") as caught:
-        caller(daemon)(method, "net", "x")
-
-    error = caught.value
-    assert not isinstance(error, tsctl.Overloaded)
-    assert (error.status, error.kind, error.request_id) == (503, "InternalServerException", "7")
-
-
 @pytest.mark.parametrize(
     "cut",
     [
@@ -134,16 +122,6 @@ def test_a_daemon_that_sends_a_byte_now_and_then_does_not_lengthen_the_deadline(
 
     with pytest.raises(tsctl.DeadlineExceeded):
         caller(daemon)("predict", "net", "x", deadline=0.03)
-
-
-def test_the_daemons_504_is_the_same_error(scripted: Script, caller: Make) -> None:
-    daemon = scripted(failure(504, "expired", x_request_id="7"))
-
-    with pytest.raises(tsctl.DeadlineExceeded, match="expired") as caught:
-        caller(daemon)("predict", "net", "x")
-
-    assert caught.value.request_id == "7"
-    assert isinstance(caught.value, TimeoutError)
 
 
 def test_a_stream_comes_in_pieces_of_text_and_of_another_type_is_bytes(scripted: Script, caller: Make) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tsctl.showcase.facts import ClassifiedPhotograph, Disturbance, MeasuredPace, ShowcaseFacts
-from tsctl.showcase.screen import LINES, QUIET, WIDTH, draw_digit, heartbeat, pace_line, screen, spoken
+from tsctl.showcase.screen import LINES, QUIET, WIDTH, heartbeat, pace_line, screen, spoken
 
 ABOUT = (
     "A recurrent network reads a handwritten digit pixel by pixel: 13 514 weights, shipped with tsctl; right for 345."
@@ -87,12 +87,6 @@ def test_the_pace_in_batches_is_compared_with_the_pace_in_ones() -> None:
     assert "×" not in pace_line(ones, [ones, batches])
 
 
-def test_a_pace_that_is_not_known_yet_has_no_ratio() -> None:
-    ones = MeasuredPace("in ones")
-
-    assert pace_line(ones, [ones]).split() == ["in", "ones", "0"]
-
-
 def test_requests_are_counted_since_each_disturbance() -> None:
     facts = at_the_beginning()
     facts.counting = True
@@ -133,9 +127,3 @@ def test_a_silent_pipe_is_told_the_activity_and_the_count() -> None:
     facts.counting, facts.answered = True, 12_345
 
     assert heartbeat(facts, 10.0 + QUIET) == "  … upgrading the daemon, 2 s  answered 12 345   failed 0"
-
-
-def test_a_digit_is_drawn_two_rows_of_pixels_a_line() -> None:
-    ink = bytes([16, 0, 16, 0, 0, 0, 0, 0] + [16, 16, 0, 0, 0, 0, 0, 0] + [0] * 48)
-
-    assert draw_digit(ink) == ["█▄▀     ", " " * 8, " " * 8, " " * 8]

@@ -8,9 +8,7 @@ from tests.extensions.rollouts.tsctl.test_commands import ROLLOUT
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.documents import DESCRIBED, described, model
 from tests.tsctl.fake_daemon import FakeDaemon
-from tests.tsctl.terminal.test_foreign_text import SAID, as_terminal, harmless, hostile
 from tests.tsctl.top.test_screens import busy, drawn, past_of
-from tsctl.cli import main
 from tsctl.top.columns import ScreenSize
 from tsctl.top.detail import detail
 
@@ -51,24 +49,3 @@ def test_a_versions_own_screen_has_the_evidence_below_the_shares(state: str, sty
     ]
     assert screen[at][0].style == style
     assert lines[1].startswith("20% of the requests · rollout: step 2 of 3 · ")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line", "document"),
-    [
-        (["rollout", "net"], "GET /models/net/rollout", {"modelName": "net", "rollout": ROLLOUT}),
-        (["promote", "net"], "POST /models/net/rollout/promote", SAID),
-        (["abort", "net"], "POST /models/net/rollout/abort", SAID),
-    ],
-)
-def test_no_verb_writes_foreign_control_characters_to_a_terminal(
-    daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch, arguments: list[str], line: str, document: Any
-) -> None:
-    tty = as_terminal(monkeypatch)
-    daemon.answer(line, hostile(document))
-
-    with pytest.raises(SystemExit):
-        main(arguments, prog_name="tsctl")
-
-    assert "hid" in tty.seen, tty.seen
-    assert harmless(tty.seen), tty.seen

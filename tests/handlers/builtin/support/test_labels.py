@@ -73,10 +73,6 @@ def test_probabilities_get_names_in_the_order_given(
     assert [list(row.values()) for row in named] == [[0.9, 0.1], [0.6, 0.4]]
 
 
-def test_no_rows_have_no_names() -> None:
-    assert map_class_to_label([]) == []
-
-
 def test_a_class_without_a_name_is_told_with_what_names_the_others() -> None:
     with pytest.raises(KeyError, match="class 7 has no name: 1 classes are named"):
         map_class_to_label([[0.9]], {"0": "cat"}, [[7]])
