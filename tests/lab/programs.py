@@ -147,9 +147,9 @@ COMPARISONS = {
         "docs/optimize.md has the table; five minutes",
         "accuracy",
     ),
-    "conformance": _lab(
+    "conformance": Program(
         "our daemon's answers beside those that TorchServe 0.12.0 gave; writes docs/torchserve.md; three minutes",
-        "conformance",
+        ("WRITE_TRANSCRIPTS=1 pytest -q -m '' tests/lab/conformance/test_replay.py \"$@\"",),
     ),
     "simulate": _lab(
         "the batching policies on a virtual clock, and what batches of real models cost with every batch size; writes "

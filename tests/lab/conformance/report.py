@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.lab.conformance.case import GROUPS, Case
+from tests.lab.conformance.case import GROUPS
 from tests.lab.conformance.compare import Judgement, Verdict
 
 PAGE = Path(__file__).parent.parent.parent.parent / "docs" / "torchserve.md"
@@ -13,29 +13,9 @@ MOVING = Path(__file__).parent / "moving.md"
 Judged = Mapping[str, Mapping[str, Judgement]]  # group → case → judgement
 
 
-def counts(judged: Judged) -> Counter[str]:
-    """How many cases there are of each verdict."""
-    found: Counter[str] = Counter()
-    for group in GROUPS:
-        for case in group.cases:
-            if group.name in judged:
-                found[judged[group.name][case.name].verdict.value] += 1
-    return found
-
-
-def summary(judged: Judged) -> str:
-    """Return the terminal's output: the wrong ones in full, then the counts."""
-    lines = []
-    for group in GROUPS:
-        for name, judgement in judged.get(group.name, {}).items():
-            if judgement.verdict is Verdict.WRONG:
-                lines.append(f"wrong: {group.name}: {name}")
-                lines += [f"    {difference}" for difference in judgement.wrong]
-    return "\n".join([*lines, _sentence(counts(judged))])
-
-
 def page(judged: Judged) -> str:
     """The whole page."""
+    found = Counter(judgement.verdict for group in judged.values() for judgement in group.values())
     lines = [
         "# TorchServe and tsctl, request by request",
         "",
@@ -45,28 +25,23 @@ def page(judged: Judged) -> str:
         "compares with what",
         "was recorded and writes this page; `make heavy` compares, too.",
         "",
-        _sentence(counts(judged)),
+        f"{found.total()} cases: {', '.join(f'{found[verdict]} {verdict.value}' for verdict in Verdict)}.",
         "",
     ]
-    for group in GROUPS:
+    for name, group in GROUPS.items():
         lines += [f"## {group.title}", "", "| case | verdict | why |", "|---|---|---|"]
-        lines += [_row(case, judged[group.name][case.name]) for case in group.cases]
+        lines += [_row(case, judged[name][case]) for case in group.cases]
         lines.append("")
     lines.append(MOVING.read_text())
     return "\n".join(lines)
 
 
-def _row(case: Case, judgement: Judgement) -> str:
+def _row(case: str, judgement: Judgement) -> str:
     why = " ".join(purpose.reason for purpose in judgement.purposes)
     if judgement.wrong:
         why = "; ".join(str(difference) for difference in judgement.wrong)
-    return f"| {_cell(case.name)} | {judgement.verdict.value} | {_cell(why)} |"
+    return f"| {_cell(case)} | {judgement.verdict.value} | {_cell(why)} |"
 
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
-
-
-def _sentence(found: Counter[str]) -> str:
-    words = [f"{found[verdict.value]} {verdict.value}" for verdict in Verdict]
-    return f"{found.total()} cases: {', '.join(words)}."
