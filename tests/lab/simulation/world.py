@@ -215,14 +215,7 @@ class World:
         for process in self.processes:
             process.close()
 
-    def plan_has(self, what: str) -> bool:
-        """Return whether an event of this kind occurs in this run."""
-        return any(kind == what for _, kind in self.plan.events)
-
     # The registration's interface.
-
-    def request(self, name: str, version: str, *, synchronous: bool) -> Registration:
-        return Registration(url=f"{name}/{version}", synchronous=synchronous)
 
     def make(self, request: Registration, manifest: Manifest) -> Served:
         """Make a model as from its archive."""
@@ -266,15 +259,14 @@ class World:
         self.note("%r is registered: %s", served, _words(served.model.settings))
 
     def retired(self, model: ModelVersion) -> None:
-        for served in self.served:
-            if served.model is model:
-                served.dirty = True
-                served.retired = model.pool.empty
-                assert isinstance(model.clock, MarkingClock)
-                armed = [timer for timer in model.clock.timers if timer.armed]
-                if served.retired and armed:
-                    self.broken("no timer is left of a version that has gone", served=served, armed=armed)
-                self.note("%r has gone%s", served, "" if served.retired else ", but for a worker")
+        served, clock = self.served_of(model), model.clock
+        served.dirty = True
+        served.retired = model.pool.empty
+        assert isinstance(clock, MarkingClock)
+        armed = [timer for timer in clock.timers if timer.armed]
+        if served.retired and armed:
+            self.broken("no timer is left of a version that has gone", served=served, armed=armed)
+        self.note("%r has gone%s", served, "" if served.retired else ", but for a worker")
 
     # Events of workers and requests.
 
@@ -291,7 +283,7 @@ class World:
                 entry.served.sequences.begun(process, entry)
             # A worker that violates the protocol may or may not have started the batch: it is replaced, and nothing is
             # known.
-            if entry.begun > (2 if self.retry(entry.served) else 1) and not self.plan.faults.confused:
+            if entry.begun > (2 if self.retry(entry.served) else 1) and "confused" not in self.plan.faults:
                 self.broken("a handler sees a request as often as it may", entry=entry)
             if entry.job.begun:
                 self.broken("what was answered in part is not run again", entry=entry)
