@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tests.lab.benchmarks.environments import FOLDER, ROOT
-from tests.lab.benchmarks.models import TOLERANCE
+from tests.lab.benchmarks.models import FOLDER, TOLERANCE
 from tests.lab.benchmarks.peers.ours import ROUGH
 from tests.lab.benchmarks.results import Results
 from tests.lab.benchmarks.workloads import PATIENCE, WORKLOADS
+from tests.places import ROOT
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 GROWTH = PAGE.with_suffix("") / "growth.svg"

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from tests.e2e.served import ARCHIVES, Served
+from tests.lab.benchmarks.measuring.processes import command_of
 from tsctl.daemon.marfile import Packing, write_archive
 
 MARK = "UPGRADES_MARK"  # in the environment of whatever a daemon has started
@@ -30,13 +31,6 @@ def is_marked(served: Served, pid: int) -> bool:
     with contextlib.suppress(OSError):
         return f"{MARK}={served.folder}\0".encode() in Path(f"/proc/{pid}/environ").read_bytes() + b"\0"
     return False
-
-
-def command_of(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
-    except OSError:
-        return ""
 
 
 def successors(served: Served, before: Collection[int]) -> Iterator[int]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.e2e.served import Served, eventually
-from tests.lab.harness.daemon import command_of, marked
+from tests.lab.benchmarks.measuring.processes import command_of
+from tests.lab.harness.daemon import marked
 from tsctl.daemon.core.arena import KEPT
 
 MIB = 1024**2

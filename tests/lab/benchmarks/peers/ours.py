@@ -6,8 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tests.compiled import compiled
-from tests.lab.benchmarks.environments import FOLDER
-from tests.lab.benchmarks.models import archive, packages_environment
+from tests.lab.benchmarks.models import FOLDER, archive, packages_environment
 from tests.lab.benchmarks.peers.peer import Peer, Running, Setup, free_port, spawn
 
 NETWORKS = ("resnet18", "resnet152")
@@ -37,12 +36,13 @@ class Ours(Peer):
     Args:
         optimize: what the model is to be optimised with, beside what its handler has by default. With such a
             name it is another peer, which serves networks only.
+        python: the interpreter of an installation; by default the working tree's own, until it is installed.
     """
 
-    def __init__(self, *optimize: str) -> None:
+    def __init__(self, *optimize: str, python: Path = Path(sys.executable)) -> None:
         self.name = "+".join(("tsctl", *optimize))
         self._optimize = optimize
-        self._python = Path(sys.executable)  # until it is installed: the working tree's own
+        self._python = python
         if "bf16" in optimize:
             self.tolerance = ROUGH
         if "compile" in optimize:

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.lab.benchmarks.environments import environment, version_in
+from tests.environments import make_environment
 from tests.lab.benchmarks.measuring import processes
-from tests.lab.benchmarks.models import TOLERANCE, Served
+from tests.lab.benchmarks.models import FOLDER, TOLERANCE, Served
 from tests.lab.conformance.talk import Answer, talk
 
 START = 120.0  # seconds that a server may take until its first good answer
@@ -78,7 +78,7 @@ class Running:
         Raises:
             LookupError: none does.
         """
-        tree = [process.pid for process in processes.tree(self.process.pid)]
+        tree = processes.tree(self.process.pid)
         found = [pid for pid in tree if all(mark in processes.command_of(pid) for mark in self.worker_marks)]
         if not found:
             raise LookupError(f"no worker among {[processes.command_of(pid) for pid in tree]}")
@@ -97,7 +97,7 @@ class Running:
 
     def stop(self) -> None:
         """End it with all its processes."""
-        pids = [process.pid for process in processes.tree(self.process.pid)]
+        pids = processes.tree(self.process.pid)
         for number, patience in ((signal.SIGTERM, STOP), (signal.SIGKILL, STOP)):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, number)
@@ -232,8 +232,10 @@ class Packaged(Peer):
     packages: Sequence[str]
 
     def install(self) -> str:
-        return version_in(self.python(), self.name)
+        program = f"from importlib.metadata import version; print(version({self.name!r}))"
+        command = [str(self.python()), "-P", "-c", program]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     def python(self) -> Path:
-        """The interpreter of its environment, which is made if it is not there."""
-        return environment(self.name, self.packages)
+        """The interpreter of its environment, which is made if it is not there. Raises: Missing."""
+        return make_environment(FOLDER / self.name, self.packages)
