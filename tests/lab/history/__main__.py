@@ -33,7 +33,7 @@ from tests.lab.harness.ledger import Ledger
 from tests.lab.harness.storm import run
 from tests.lab.history.checker import Gap, Operation, Outcome, gaps
 from tests.lab.history.clients import ARCHIVES, VERSIONS, Client, archive_name
-from tests.lab.history.commands import BROKEN, Registered, Version
+from tests.lab.history.commands import BROKEN, Registered, Version, only, shown
 
 CLIENTS = 4
 MOST = 150  # answered commands until the daemon is killed
@@ -66,7 +66,7 @@ class Run:
         mark(self.served)
         _write_archives(self.served)
         self.served.start()
-        self._registered = Registered()
+        self._registered: Registered = frozenset()
 
     def round(self) -> None:
         """Let clients loose, kill the daemon, start it again, and look.
@@ -124,17 +124,14 @@ class Run:
     def _look(self) -> Registered:
         """See what is registered, when nothing is on its way any more."""
         eventually(lambda: all(model["state"] != "loading" for model in self.served.status["models"]), "all is loaded")
-        versions, defaults = {}, {}
+        versions = {}
         for model in self.served.status["models"]:
             archive = model["url"].partition("-")[0]
-            versions[model["name"], model["version"]] = Version(archive, model["batchSize"], model["wanted"])
-            if model["default"]:
-                defaults[model["name"]] = model["version"]
-            self._check_version(
-                model["name"], model["version"], model["state"], versions[model["name"], model["version"]]
-            )
+            what = Version(archive, model["batchSize"], model["wanted"], model["default"])
+            versions[model["name"], model["version"]] = what
+            self._check_version(model["name"], model["version"], model["state"], what)
         self._check_directories()
-        return Registered.of(versions, defaults)
+        return frozenset(versions.items())
 
     def _check_version(self, name: str, version: str, state: str, what: Version) -> None:
         expected = "no workers" if not what.workers else "failed" if what.archive == BROKEN else "ready"
@@ -157,11 +154,11 @@ class Run:
 
     def _told(self, name: str, gap: Gap, history: list[Operation], found: Registered) -> str:
         mine = [each for each in history if each.command.name == name and each.outcome is not Outcome.REFUSED]
-        shown = "\n".join(str(each) for each in sorted(mine, key=lambda each: each.began))
+        lines = "\n".join(str(each) for each in sorted(mine, key=lambda each: each.began))
         left = "\n".join(str(each) for each in gap.left) or "nothing"
         return (
-            f"seed {self.seed}: nothing explains what was found\nbefore:  {self._registered.only(name)}\n{shown}\n"
-            f"found:   {found.only(name)}\nreached: {gap.reached}\nwith these left:\n{left}"
+            f"seed {self.seed}: nothing explains what was found\nbefore:  {shown(only(name, self._registered))}"
+            f"\n{lines}\nfound:   {shown(only(name, found))}\nreached: {shown(gap.reached)}\nwith these left:\n{left}"
         )
 
 
