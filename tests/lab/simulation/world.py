@@ -256,7 +256,7 @@ class World:
 
     def registered(self, model: ModelVersion) -> None:
         served = self.served_of(model)
-        self.note("%r is registered: %s", served, _words(served.model.settings))
+        self.note("%r is registered: %s", served, words_of(served.model.settings))
 
     def retired(self, model: ModelVersion) -> None:
         served, clock = self.served_of(model), model.clock
@@ -338,14 +338,3 @@ def counted(metrics: VersionMetrics) -> dict[str, int]:
         "expired in the queue": metrics.expirations["queue"],
         "expired with a worker": metrics.expirations["worker"],
     }
-
-
-def _words(settings: ModelSettings) -> str:
-    words = words_of(settings)
-    return (
-        f"{settings.policy}, batches of {settings.batch_size}, delay {settings.max_delay:g} s, "
-        f"{settings.workers} workers, response timeout {settings.response_timeout:g} s, startup timeout "
-        f"{settings.startup_timeout:g} s, queue {settings.queue_jobs} jobs, {settings.queue_bytes} bytes, "
-        f"{settings.queue_timeout:g} s, client timeout {settings.client_timeout:g} s, retry {settings.retry}"
-        f"{words and f'; {words}'}"
-    )
