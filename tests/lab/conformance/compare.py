@@ -1,4 +1,4 @@
-"""Compare two answers: where they differ, and whether that is on purpose. Nothing here does I/O.
+"""Compare two answers: where they differ, and whether that is on purpose (purposes.yaml).
 
 What counts, and how:
 
@@ -12,10 +12,15 @@ What counts, and how:
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Any
+
+import msgspec
+import yaml
 
 from tests.lab.conformance.talk import Answer
 
@@ -50,21 +55,47 @@ class Verdict(Enum):
     WRONG = "wrong"
 
 
-@dataclass(frozen=True, slots=True)
-class Purpose:
-    """Something that differs on purpose.
+class Purpose(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Something that differs on purpose: a row of purposes.yaml, which says what its words mean."""
 
-    Attributes:
-        reason: why, in one sentence.
-        explains: whether a difference is of this kind.
-        cases: the names of the only cases it may be used for; empty for all.
-        always: every recording shows it; False for what is a race in TorchServe.
-    """
-
-    reason: str
-    explains: Callable[[Difference], bool]
+    why: str
+    stands: tuple[tuple[int, int], ...] = ()
+    says: str = ""
+    statuses: str = ".*"
+    rule: str = ""
     cases: frozenset[str] = frozenset()
     always: bool = True
+
+    def explains(self, case: str, difference: Difference) -> bool:
+        theirs, ours = difference.theirs.status, difference.ours.status
+        if self.cases and case not in self.cases:
+            return False
+        if self.rule:
+            return RULES[self.rule](difference)
+        if self.stands:
+            return (theirs, ours) in self.stands
+        values = (json.dumps(each, ensure_ascii=False) for each in (difference.their_value, difference.our_value))
+        line, statuses = f"{difference.where}: {' → '.join(values)}", f"{theirs} {ours}"
+        return bool(re.fullmatch(self.says, line, re.DOTALL) and re.fullmatch(self.statuses, statuses))
+
+
+def _oip_error(difference: Difference) -> bool:
+    """The member `error` of an error's document, with the text of `message`."""
+    if difference.where != "body.error" or difference.their_value != MISSING:
+        return False
+    return bool(difference.our_value == json.loads(difference.ours.body)["message"])
+
+
+def _no_token(difference: Difference) -> bool:
+    answers = difference.theirs, difference.ours
+    statuses = [answer.status for answer in answers]
+    return statuses in ([400, 401], [400, 403]) and all(b"InvalidKeyException" in answer.body for answer in answers)
+
+
+RULES = {"oip_error": _oip_error, "no_token": _no_token}
+PURPOSES = msgspec.convert(
+    yaml.safe_load(Path(__file__).with_name("purposes.yaml").read_text()), tuple[Purpose, ...]
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +110,19 @@ class Judgement:
         return Verdict.WRONG if self.wrong else Verdict.ON_PURPOSE if self.purposes else Verdict.SAME
 
 
-def judge(name: str, theirs: Sequence[Answer], ours: Sequence[Answer], purposes: Sequence[Purpose]) -> Judgement:
+def judge(
+    name: str, theirs: Sequence[Answer], ours: Sequence[Answer], purposes: Sequence[Purpose] = PURPOSES
+) -> Judgement:
     """Judge one case."""
     found: dict[str, Purpose] = {}
     wrong = []
     for step, (their, our) in enumerate(zip(theirs, ours, strict=True), 1):
         for difference in differences(step, their, our):
-            fitting = (each for each in purposes if not each.cases or name in each.cases)
-            purpose = next((each for each in fitting if each.explains(difference)), None)
+            purpose = next((each for each in purposes if each.explains(name, difference)), None)
             if purpose is None:
                 wrong.append(difference)
             else:
-                found[purpose.reason] = purpose
+                found[purpose.why] = purpose
     return Judgement(tuple(found.values()), tuple(wrong))
 
 

@@ -14,7 +14,6 @@ from tests.e2e.served import Served
 from tests.lab.conformance.case import Group, Step, Variant
 from tests.lab.conformance.compare import Judgement, judge
 from tests.lab.conformance.models import pack, registrar
-from tests.lab.conformance.purpose import PURPOSES
 from tests.lab.conformance.scrub import scrub
 from tests.lab.conformance.talk import Address, Answer, Line, eventually, talk
 
@@ -122,7 +121,7 @@ class Side:
         recorded = {
             name: [step.answer.answer for step in case.steps if step.answer] for name, case in group.cases.items()
         }
-        return {name: judge(name, recorded[name], ours, PURPOSES) for name, ours in self.ask_all(group).items()}
+        return {name: judge(name, recorded[name], ours) for name, ours in self.ask_all(group).items()}
 
     def _send_all(self, steps: Sequence[Step]) -> list[tuple[Answer, Line]]:
         with ThreadPoolExecutor(max(1, len(steps))) as pool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab.conformance.case import CASES, GROUPS, NAMES
-from tests.lab.conformance.purpose import PURPOSES
+from tests.lab.conformance.compare import PURPOSES
 from tests.lab.conformance.scrub import TIME, UUID
 
 FILES = sorted(CASES.glob("*.json"))

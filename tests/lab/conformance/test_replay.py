@@ -7,20 +7,22 @@ runs these tests, and writes docs/torchserve.md; `-k bodies:` takes a group of c
 
 import contextlib
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.kit import told
-from tests.lab.conformance import report
 from tests.lab.conformance.case import GROUPS, VARIANTS
-from tests.lab.conformance.compare import Judgement
-from tests.lab.conformance.purpose import PURPOSES
+from tests.lab.conformance.compare import PURPOSES, Judgement, Verdict
 from tests.lab.conformance.side import Side, our_daemon
+from tests.places import ROOT
 
 pytestmark = pytest.mark.heavy
 
+PAGE = ROOT / "docs" / "torchserve.md"
+MOVING = Path(__file__).with_name("moving.md")
 CASES = [pytest.param(name, case, id=f"{name}: {case}") for name, group in GROUPS.items() for case in group.cases]
 
 
@@ -69,18 +71,55 @@ def test_our_answer_is_the_recorded_one_or_different_on_purpose(replayed: Replay
 def test_every_purpose_is_seen(replayed: Replayed) -> None:
     """One that no case shows any more is to be deleted."""
     seen = {
-        purpose.reason
+        purpose.why
         for group in GROUPS
         for judgement in replayed.group(group).values()
         for purpose in judgement.purposes
     }
 
-    assert {purpose.reason for purpose in PURPOSES if purpose.always} <= seen
+    assert {purpose.why for purpose in PURPOSES if purpose.always} <= seen
 
 
 def test_the_page_is_what_was_seen(replayed: Replayed) -> None:
-    page = report.page({name: replayed.group(name) for name in GROUPS})
+    page = page_of({name: replayed.group(name) for name in GROUPS})
     if told.WRITES:
-        report.PAGE.write_text(page)
+        PAGE.write_text(page)
 
-    assert page == report.PAGE.read_text()
+    assert page == PAGE.read_text()
+
+
+Judged = Mapping[str, Mapping[str, Judgement]]  # group → case → judgement
+
+
+def page_of(judged: Judged) -> str:
+    """The whole page."""
+    found = Counter(judgement.verdict for group in judged.values() for judgement in group.values())
+    lines = [
+        "# TorchServe and tsctl, request by request",
+        "",
+        "Each row is a case of [tests/lab/conformance](../tests/lab/conformance): its requests were sent to TorchServe "
+        "0.12.0,",
+        "its last release, and are sent to tsctl's daemon, with the same archives. `python -m tests.lab conformance` "
+        "compares with what",
+        "was recorded and writes this page; `make heavy` compares, too.",
+        "",
+        f"{found.total()} cases: {', '.join(f'{found[verdict]} {verdict.value}' for verdict in Verdict)}.",
+        "",
+    ]
+    for name, group in GROUPS.items():
+        lines += [f"## {group.title}", "", "| case | verdict | why |", "|---|---|---|"]
+        lines += [_row(case, judged[name][case]) for case in group.cases]
+        lines.append("")
+    lines.append(MOVING.read_text())
+    return "\n".join(lines)
+
+
+def _row(case: str, judgement: Judgement) -> str:
+    why = " ".join(purpose.why for purpose in judgement.purposes)
+    if judgement.wrong:
+        why = "; ".join(str(difference) for difference in judgement.wrong)
+    return f"| {_cell(case)} | {judgement.verdict.value} | {_cell(why)} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
