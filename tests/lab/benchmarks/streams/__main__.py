@@ -108,7 +108,7 @@ class Clients:
 
 def tokens_of(data: bytes) -> list[str]:
     """Return the chunks of an answer; none if it is not 200."""
-    [answer], tokens = responses(data), list[str]()
+    answer, tokens = next(responses(data)), list[str]()
     while answer.status == 200 and (token := answer.read1()):
         tokens.append(token.decode())
     return tokens
