@@ -204,14 +204,14 @@ class RowScript(Script):
                 continue
             if row.told == row.pieces:
                 together.ends.append(self._ended(row, self._answer_to(row)))
-            elif row.window.passes(len((piece := row.piece()).body)):
-                chunks.append(wire.Chunk(row.number, [(0, piece)]))
-                if row.told:
+            elif chunk := self._next_piece(row):
+                chunks.append(chunk)
+                piece = chunk.pieces[0][1]
+                if row.told > 1:
                     together.rows.append(row.number)
                     together.more.append(piece.body)
                 else:
                     together.pieces.append((row.number, piece))
-                self._told(row)
         self._say([together] if self._chance.random() < 0.6 else [*chunks, *together.ends])
         self._step()
 
@@ -231,9 +231,8 @@ class RowScript(Script):
         self.reader.read(row.message)
         if row.told == row.pieces:
             self._end_row(row, self._answer_to(row))
-        elif row.window.passes(len((piece := row.piece()).body)):
-            self._told(row)
-            self._say([wire.Chunk(row.number, [(0, piece)])])
+        elif chunk := self._next_piece(row):
+            self._say([chunk])
             self._later(pause, self._go_on_with, row, pause)
         else:
             self._end_row(row, LEFT)
@@ -283,11 +282,10 @@ class RowScript(Script):
 
     def _say_piece(self, row: ActiveRow) -> None:
         """Say a piece while the handler runs."""
-        if not self.stopped and self.rows.get(row.number) is row and not row.silent and row.told < row.pieces:
-            piece = row.piece()
-            if row.window.passes(len(piece.body)):
-                self._told(row)
-                self._say([wire.Chunk(row.number, [(0, piece)])])
+        if self.stopped or self.rows.get(row.number) is not row or row.silent or row.told == row.pieces:
+            return
+        if chunk := self._next_piece(row):
+            self._say([chunk])
 
     def _confuse_row(self, row: ActiveRow) -> None:
         """Violate the protocol; the daemon must expect anything after that."""
@@ -339,9 +337,14 @@ class RowScript(Script):
         if not self._frozen:
             super().say(message)
 
-    def _told(self, row: ActiveRow) -> None:
+    def _next_piece(self, row: ActiveRow) -> wire.Chunk | None:
+        """Return the next piece of a row, which says whose it is, and which; None where its client does not read."""
+        piece = row.piece()
+        if not row.window.passes(len(piece.body)):
+            return None
         row.told += 1
         self._world.said(row.name)
+        return wire.Chunk(row.number, [(0, piece)])
 
     def _answer_to(self, row: ActiveRow) -> wire.Answer:
         answer = answer_to(row.message.rows[0], failed=self._process.has("raises"))
