@@ -1,8 +1,9 @@
 """The page docs/benchmarks-gpu.md."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
+from tests.lab.benchmarks.page import table
 from tests.lab.gpu import bound
 from tests.lab.gpu.bound import Bound
 from tests.lab.gpu.rounds import Measured
@@ -33,14 +34,14 @@ NOT_YET = f"""{TITLE}
 {METHOD}"""
 
 
-def table(measured: Sequence[Measured], limit: Bound | None) -> str:
-    """Write a row for each batch size."""
+def rows(measured: Sequence[Measured], limit: Bound | None) -> Iterator[Sequence[str]]:
+    """Yield the heading, and a row for each batch size."""
     head = ("batch size", "clients", "loop, images/s", "served, images/s", "ratio", "of the bound", "GPU busy", "p50")
-    lines = [f"| {' | '.join((*head, 'p99', 'errors'))} |", "|---" * 10 + "|"]
+    yield *head, "p99", "errors"
     for each in measured:
         busy = [load.busy for load in each.served if load.busy is not None]
         rate = median(load.rate for load in each.served)
-        cells = [
+        yield (
             str(each.batch),
             str(each.clients),
             f"{median(each.loop):.1f}",
@@ -50,9 +51,7 @@ def table(measured: Sequence[Measured], limit: Bound | None) -> str:
             f"{median(busy):.0f} %" if busy else "not read",
             *(f"{1000 * median(times):.1f} ms" for times in zip(*(load[2:4] for load in each.served), strict=True)),
             str(sum(load.errors for load in each.served)),
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+        )
 
 
 def bounds(limit: Bound) -> str:
@@ -81,7 +80,7 @@ def page(facts: Mapping[str, str], measured: Sequence[Measured], tested: Outcome
     if facts["device"] == "cpu":
         parts += ["**These are not figures of a GPU**: it was tried on the CPU, with a small network.\n"]
     parts += ["\n".join(f"* {name}: {value}" for name, value in facts.items() if value) + "\n", METHOD]
-    parts += [f"## {facts['network']}, JPEG in\n", table(measured, limit)]
+    parts += [f"## {facts['network']}, JPEG in\n", table([*rows(measured, limit)])]
     parts += [bounds(limit) + "\n"] if limit is not None else []
     parts += [verdict(measured) + "\n"]
     if tested is not None:

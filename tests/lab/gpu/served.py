@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from tests.lab.benchmarks import models
-from tests.lab.benchmarks.peers.ours import ROUGH, daemon_command
-from tests.lab.benchmarks.peers.peer import Peer, Running, Setup, free_port, spawn
+from tests.lab.benchmarks.peers.ours import ROUGH, Ours
+from tests.lab.benchmarks.peers.peer import Running, Setup
 from tests.places import ROOT
 from tsctl.generator import generator
 
@@ -21,46 +21,23 @@ DELAY = 0.010  # seconds that a request may wait for a batch
 BUSY = ("--query-gpu=index,utilization.gpu", "--format=csv,noheader,nounits", "--loop-ms=500")
 
 
-class OnDevice(Peer):
-    """The daemon.
-
-    Args:
-        device: `cpu` or `cuda:N`.
-        further: lines of model-config.yaml.
-    """
-
-    name = "tsctl"
-    tolerance = ROUGH  # of a probability: convolutions on a GPU use TF32
-
-    def __init__(self, device: str, further: str = "") -> None:
-        self._device = device
-        self._further = further
-
-    def install(self) -> str:
-        return "the working tree"
-
-    def launch(self, setup: Setup) -> Running:
-        store = setup.folder / "store"
-        store.mkdir()
-        # A worker on the CPU reads ahead only if it is asked to: so both devices are served in the same way.
-        further = f"pipeline: true\njobQueueSize: {QUEUE}\n{self._further}"
-        if self._device != "cpu":
-            further += f"deviceIds: [{self._device.removeprefix('cuda:')}]\n"
-        mar = models.archive(setup.served, store, setup.batch_size, setup.delay, further)
-        port = free_port()
-        command = daemon_command([sys.executable], setup, [mar], port)
-        process = spawn(command, setup.folder, {"TSCTL_SOCKET": str(setup.folder / "s")})
-        return Running(process, port, f"/predictions/{setup.served.name}", setup.folder / "output.log", ("handlers",))
-
-
 @contextmanager
 def serving(network: str, device: str, batch: int, further: str = "") -> Iterator[Running]:
     """Run the daemon while the block runs; it has answered rightly.
 
+    Args:
+        device: `cpu` or `cuda:N`.
+        further: lines of model-config.yaml.
+
     Raises:
         DidNotStart: it does not in time.
     """
-    peer = OnDevice(device, further)
+    # A worker on the CPU reads ahead only if it is asked to: so both devices are served in the same way.
+    further += f"pipeline: true\njobQueueSize: {QUEUE}\n"
+    if device != "cpu":
+        further += f"deviceIds: [{device.removeprefix('cuda:')}]\n"
+    peer = Ours(further=further)
+    peer.tolerance = ROUGH  # convolutions on a GPU use TF32
     served = models.resnet(network).within(peer.tolerance)
     with TemporaryDirectory(prefix="tsctl-gpu-") as folder:
         running = peer.start(Setup(served, Path(folder), batch, DELAY))

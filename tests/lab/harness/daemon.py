@@ -6,9 +6,8 @@ import signal
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from tests.e2e.served import ARCHIVES, Served
+from tests.e2e.served import Served
 from tests.lab.benchmarks.measuring.processes import command_of
-from tsctl.daemon.marfile import Packing, write_archive
 
 MARK = "UPGRADES_MARK"  # in the environment of whatever a daemon has started
 
@@ -58,11 +57,8 @@ def pack_accounts(served: Served, model: str, generation: int, settings: str, ve
     folder.mkdir(exist_ok=True)
     (folder / "generation.txt").write_text(str(generation))
     (folder / "model-config.yaml").write_text(settings)
-    packing = Packing(
-        model_name=model, version=version, handler=str(ARCHIVES / "accounts.py"),
-        extra_files=str(folder / "generation.txt"), config_file=folder / "model-config.yaml",
-    )  # fmt: skip
-    return write_archive(packing, served.store, force=True).name
+    files = {"extra_files": str(folder / "generation.txt"), "config_file": folder / "model-config.yaml"}
+    return served.pack("accounts", model, version, **files)
 
 
 def logs(served: Served) -> str:

@@ -31,8 +31,8 @@ class WithApp(Packaged):
     def launch(self, setup: Setup) -> Running:
         port = free_port()
         environment = app_environment(setup.served, setup.batch_size, setup.delay)
-        process = spawn([self.python(), APPS / self.app, *self.options, str(port)], setup.folder, environment)
-        return Running(process, port, self.target, setup.folder / "output.log", ("spawn_main",))
+        command: list[str | Path] = [self.python(), APPS / self.app, *self.options, str(port)]
+        return spawn(setup, command, environment, port, self.target, "spawn_main")
 
 
 class Mosec(WithApp):
@@ -81,8 +81,7 @@ class Infinity(Packaged):
             "--batch-size", str(setup.batch_size), "--device", "cpu", "--host", "127.0.0.1", "--port", str(port),
         ]  # fmt: skip
         quiet = {"HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1", "INFINITY_ANONYMOUS_USAGE_STATS": "0"}
-        process = spawn(command, setup.folder, quiet)
-        return Running(process, port, "/embeddings", setup.folder / "output.log", ("infinity_emb",))
+        return spawn(setup, command, quiet, port, "/embeddings", "infinity_emb")
 
 
 def _in_json(request: Request) -> Request:

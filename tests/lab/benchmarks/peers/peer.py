@@ -49,14 +49,14 @@ class Running:
         process: it leads a session of its own; all its workers descend from it.
         target: the path of predictions.
         first_answer: seconds from its start until its first good answer.
-        worker_marks: what is in the command line of a worker and of no other process.
+        worker_mark: what is in the command line of a worker and of no other process.
     """
 
     process: subprocess.Popen[bytes]
     port: int
     target: str
     output: Path
-    worker_marks: Sequence[str]
+    worker_mark: str
     first_answer: float = 0.0
 
     @property
@@ -79,7 +79,7 @@ class Running:
             LookupError: none does.
         """
         tree = processes.tree(self.process.pid)
-        found = [pid for pid in tree if all(mark in processes.command_of(pid) for mark in self.worker_marks)]
+        found = [pid for pid in tree if self.worker_mark in processes.command_of(pid)]
         if not found:
             raise LookupError(f"no worker among {[processes.command_of(pid) for pid in tree]}")
         return found[-1]
@@ -202,18 +202,21 @@ class Peer(Measured):
         raise DidNotStart(f"{self.name} does not answer as it should; {said}{tail}")
 
 
-def spawn(command: Sequence[str | Path], folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start a process in a session of its own; its output goes to `output.log` in the folder."""
-    with (folder / "output.log").open("wb") as log:
-        return subprocess.Popen(
-            [str(part) for part in command],
-            cwd=folder,
-            env={**os.environ, **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+def spawn(
+    setup: Setup, command: Sequence[str | Path], environment: Mapping[str, str], port: int, target: str, mark: str
+) -> Running:
+    """Start a server in a session of its own; its output goes to `output.log` in the folder of the set-up.
+
+    Args:
+        target, mark: as of `Running`.
+    """
+    output = setup.folder / "output.log"
+    with output.open("wb") as log:
+        process = subprocess.Popen(
+            [str(part) for part in command], cwd=setup.folder, env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+    return Running(process, port, target, output, mark)
 
 
 def free_port() -> int:
