@@ -1,4 +1,4 @@
-"""Photographs, recordings and texts: the bodies of requests. They come with packages."""
+"""Photographs, recordings, pages and texts: the bodies of requests. They come with packages, or are drawn here."""
 
 import io
 import wave
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image, ImageDraw
 
 from tests.lab.real.packages import recordings
 from tests.places import ROOT
@@ -44,6 +45,15 @@ def photographs() -> list[bytes]:
     ]
 
 
+def pages() -> list[bytes]:
+    """Two pages of scikit-image, and one that is drawn."""
+    drawn = Image.new("RGB", (480, 120), "white")
+    ImageDraw.Draw(drawn).text((20, 40), "Invoice 4711, 17 May", "black", font_size=32)
+    file = io.BytesIO()
+    drawn.save(file, "PNG")
+    return [*_within("skimage", "data/page.png", "data/text.png"), file.getvalue()]
+
+
 def texts() -> list[bytes]:
     return [sentence.encode() for sentence in SENTENCES]
 
@@ -64,6 +74,11 @@ def moments() -> list[bytes]:
     return [_cut(file, start, length) for start, length in ((0.3, 0.1), (0.5, 0.25)) for file in recordings()[:2]]
 
 
+def melodies() -> list[bytes]:
+    """Two melodies, of three notes each, as WAV files: what a synthesiser would play."""
+    return [_sung((440.0, 494.0, 523.0)), _sung((262.0, 330.0, 392.0))]
+
+
 def live() -> list[list[NDArray[np.float32]]]:
     """Eight live recordings, each as pieces of 32 ms: float32, shape (512,), in [-1, 1]."""
     found = recordings()
@@ -78,9 +93,24 @@ def live() -> list[list[NDArray[np.float32]]]:
 
 
 def _cut(file: Path, start: float, length: float) -> bytes:
-    made = io.BytesIO()
-    with wave.open(str(file)) as read, wave.open(made, "wb") as written:
+    with wave.open(str(file)) as read:
         read.setpos(int(start * read.getframerate()))
-        written.setparams(read.getparams())
-        written.writeframes(read.readframes(int(length * read.getframerate())))
+        samples = read.readframes(int(length * read.getframerate()))
+        return _written(samples, read.getframerate(), read.getnchannels())
+
+
+def _sung(notes: tuple[float, ...], rate: int = 22_050) -> bytes:
+    time = np.arange(int(0.5 * rate)) / rate
+    waves = [sum(np.sin(2 * np.pi * note * each * time) / each for each in (1, 2, 3)) for note in notes]
+    sound = np.concatenate([one * np.exp(-3 * time) for one in waves])
+    return _written((sound / np.abs(sound).max() * 30_000).astype(np.int16).tobytes(), rate, 1)
+
+
+def _written(samples: bytes, rate: int, channels: int) -> bytes:
+    made = io.BytesIO()
+    with wave.open(made, "wb") as file:
+        file.setnchannels(channels)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(samples)
     return made.getvalue()

