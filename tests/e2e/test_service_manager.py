@@ -17,7 +17,7 @@ import pytest
 
 from tests.e2e.load import Connecting, repeating
 from tests.e2e.served import PATIENCE, TSCTL, Served, connects, eventually, running
-from tests.lab.harness.daemon import command_of
+from tests.lab.benchmarks.measuring.processes import command_of
 
 # systemd passes the sockets from descriptor 3 on, and the pid of the very process that it starts.
 _EXECUTE = """

@@ -4,7 +4,6 @@
     workloads     what is done to a server: load on a constant answer and on real models, a kill
     measuring/    how it is measured: wrk, /proc
     results, page medians, and docs/benchmarks.md
-    environments  the peers' virtual environments, under .bench/, which git ignores
     callbacks, bounds  `python -m tests.lab bounds`: what a body costs the event loop, idle connections, refusals
     models        what is served: archives, weights, bodies, and which answers are right
 

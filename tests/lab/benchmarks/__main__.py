@@ -15,12 +15,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.environments import Missing
-from tests.lab.benchmarks import machine, page
+from tests.lab.benchmarks import page
 from tests.lab.benchmarks.measuring import wrk
 from tests.lab.benchmarks.peers import PEERS
-from tests.lab.benchmarks.peers.loop import Loop
+from tests.lab.benchmarks.peers.others import Loop
 from tests.lab.benchmarks.peers.peer import DidNotStart, Peer, Setup
-from tests.lab.benchmarks.results import Results
+from tests.lab.benchmarks.results import Results, machine
 from tests.lab.benchmarks.workloads import WORKLOADS, Workload, measure
 
 ROUNDS = 3
@@ -101,7 +101,7 @@ def main(arguments: Sequence[str]) -> int:
         for each in map(WORKLOADS.__getitem__, given.only)
     ]
     results = Results(
-        machine.facts()
+        machine()
         | {
             "date": datetime.date.today().isoformat(),
             "versions": ", ".join(f"{name} {version}" for name, version in versions.items() if not page.variant(name)),

@@ -21,7 +21,7 @@ from statistics import quantiles
 import uvloop
 
 from tests.e2e.served import Served
-from tests.lab.benchmarks.measuring.processes import pss_of_one
+from tsctl.daemon.core.machine.processes import taken
 
 CONNECTIONS, LIMIT = 10_000, 8 * 1024
 NOBODY = (
@@ -56,7 +56,7 @@ def idle_connections() -> bool:
     with daemon("--keep-alive", "600") as served, contextlib.ExitStack() as opened:
         for _ in range(50):
             served.ask("/ping")  # what is made once is there
-        port, idle = int(served.url.rpartition(":")[2]), pss_of_one(served.pid)
+        port, idle = int(served.url.rpartition(":")[2]), taken(served.pid)
         connections = [
             opened.enter_context(
                 socket.create_connection(("127.0.0.1", port), 30, source_address=(f"127.0.0.{2 + number % 20}", 0))
@@ -64,10 +64,10 @@ def idle_connections() -> bool:
             for number in range(CONNECTIONS)
         ]
         assert served.ask("/ping").status == 200  # all before it are accepted
-        each = {"accepted": (pss_of_one(served.pid) - idle) / CONNECTIONS}
+        each = {"accepted": (taken(served.pid) - idle) / CONNECTIONS}
         for count in (1, 2, 3):
             ask_all(connections)
-            each[f"after {count} requests"] = (pss_of_one(served.pid) - idle) / CONNECTIONS
+            each[f"after {count} requests"] = (taken(served.pid) - idle) / CONNECTIONS
     print(f"{CONNECTIONS} connections; the daemon has {idle / 2**20:.1f} MiB without them")
     for name, size in each.items():
         print(f"{name:>18}: {size:7.0f} bytes each  {'within' if size < LIMIT else 'OVER'} {LIMIT}")

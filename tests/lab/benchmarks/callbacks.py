@@ -23,7 +23,6 @@ one that is expected. --only takes a part: `--only ModelInfer,Ping --sizes 64`. 
 """
 
 import argparse
-import contextlib
 import ctypes
 import mmap
 import os
@@ -46,6 +45,7 @@ from tests.e2e.tensor_models import register
 from tests.kit.shelf import modules
 from tests.lab.benchmarks import schema_bodies
 from tests.lab.benchmarks.bodies import KINDS, MIB, Asked
+from tests.lab.conformance.talk import Address, talk
 from tsctl.daemon.http.bounds.trimming import QUIET, keep_memory
 
 LIMIT = 5.0  # ms
@@ -188,29 +188,15 @@ def longest_of(path: str) -> tuple[float, int, str]:
 
 def ask(served: Served, asked: Asked) -> tuple[int, float]:
     """Send a request; return the status of its answer, and after how many seconds it came."""
+    host, _, port = served.url.removeprefix("http://").rpartition(":")
+    address: Address = str(served.folder / "control.sock") if asked.control else (host, int(port))
+    request, began = b"".join((asked.head, *asked.pieces)), time.perf_counter()
     if asked.send is not None:
-        began = time.perf_counter()
         return asked.send(served), time.perf_counter() - began
-    if asked.control:
-        peer = socket.socket(socket.AF_UNIX)
-        peer.connect(str(served.folder / "control.sock"))
-    else:
-        host, _, port = served.url.removeprefix("http://").rpartition(":")
-        peer = socket.create_connection((host, int(port)))
-    began = time.perf_counter()
-    with peer:
-        peer.settimeout(600)
-        peer.sendall(asked.head)
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # refused before all was sent
-            for piece in asked.pieces:
-                peer.sendall(piece)
-        answer = b""
-        while b"\r\n\r\n" not in answer:
-            data = peer.recv(65536)
-            if not data:
-                raise SystemExit(f"the daemon closed the connection: {asked.name}")
-            answer += data
-    return int(answer[9:12]), time.perf_counter() - began
+    answer, line = talk(address, request, 600)
+    seconds = time.perf_counter() - began
+    line.closed(answer)
+    return answer.status, seconds
 
 
 def measure(served: Served, told: str, asked: Asked, copy: Callable[[], float]) -> bool:

@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tests.lab.benchmarks.environments import FOLDER, ROOT
 from tests.lab.real import packages
+from tests.places import ROOT
 from tsctl.daemon.marfile import Packing, write_archive
 
+FOLDER = ROOT / ".bench"  # what the benchmarks keep; git ignores it
 MODELS = FOLDER / "models"
 HANDLERS = Path(__file__).parent / "peers" / "apps"
 TOLERANCE = 0.02  # of a probability, relative: kernels and batch sizes round differently
@@ -138,38 +139,30 @@ def same_classes(answer: bytes, expected: Mapping[str, float], tolerance: float 
 
 def archive(served: Served, store: Path, batch_size: int, delay: float, further: str = "") -> Path:
     """Pack the model for tsctl and TorchServe, with its batching in model-config.yaml, and further lines of that."""
-    config = store.parent / "model-config.yaml"
-    config.write_text(
+    name, folder, weights = served.name, store.parent, MODELS / _WEIGHTS.get(served.name, f"{served.name}.pth")
+    config = folder / "model-config.yaml"
+    settings = (
         f"batchSize: {batch_size}\nmaxBatchDelay: {round(delay * 1000)}\nminWorkers: 1\nmaxWorkers: 1\n"
         f"responseTimeout: 120\n{further}"
     )
-    if served.name == "minilm":
-        handler, weights = MODELS / "minilm" / "embed.py", MODELS / _WEIGHTS["minilm"]
-        packing = Packing(
-            model_name="minilm", version="1.0", handler=str(handler), extra_files=str(weights),
-            kept=frozenset({MINILM}), config_file=config,
-        )  # fmt: skip
-        return _packed(packing, (handler, config), store)
-    if served.name == "lite0":
-        example = ROOT / "docs" / "examples" / "photographs"
-        config.write_text(config.read_text() + (example / "model-config.yaml").read_text())
-        packing = Packing(
-            model_name="lite0", version="1.0", handler="image_classifier", model_file=example / "model.py",
-            serialized_file=MODELS / _WEIGHTS["lite0"], config_file=config,
-        )  # fmt: skip
-        return _packed(packing, (example / "model.py", config), store)
-    if served.name not in _LAYERS:
-        handler = HANDLERS / f"{served.name}.py"
-        packing = Packing(model_name=served.name, version="1.0", handler=str(handler), config_file=config)
-        return _packed(packing, (handler, config), store)
-    block, layers = _LAYERS[served.name]
-    model_file = store.parent / "net.py"
-    model_file.write_text(_MODEL_FILE.format(block=block, layers=layers))
-    packing = Packing(
-        model_name=served.name, version="1.0", handler="image_classifier", model_file=model_file,
-        serialized_file=MODELS / f"{served.name}.pth", config_file=config,
-    )  # fmt: skip
-    return _packed(packing, (model_file, config, MODELS / f"{served.name}.json"), store)
+    parts: dict[str, Any] = {"handler": "image_classifier", "serialized_file": weights}
+    if name == "minilm":
+        source = MODELS / "minilm" / "embed.py"
+        parts = {"handler": str(source), "extra_files": str(weights), "kept": frozenset({MINILM})}
+    elif name == "lite0":
+        source = ROOT / "docs" / "examples" / "photographs" / "model.py"
+        settings += source.with_name("model-config.yaml").read_text()
+        parts["model_file"] = source
+    elif name in _LAYERS:
+        source = folder / "net.py"
+        source.write_text(_MODEL_FILE.format(block=_LAYERS[name][0], layers=_LAYERS[name][1]))
+        parts["model_file"] = source
+    else:
+        source = HANDLERS / f"{name}.py"
+        parts = {"handler": str(source)}
+    config.write_text(settings)
+    packing = Packing(model_name=name, version="1.0", config_file=config, **parts)
+    return _packed(packing, (source, config, *[MODELS / f"{name}.json"] * (name in _LAYERS)), store)
 
 
 def _packed(packing: Packing, sources: Sequence[Path], store: Path) -> Path:

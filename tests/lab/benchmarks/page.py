@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tests.lab.benchmarks.environments import FOLDER, ROOT
-from tests.lab.benchmarks.models import TOLERANCE
+from tests.lab.benchmarks.models import FOLDER, TOLERANCE
 from tests.lab.benchmarks.peers.ours import ROUGH
 from tests.lab.benchmarks.results import Results
 from tests.lab.benchmarks.workloads import PATIENCE, WORKLOADS
+from tests.places import ROOT
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 GROWTH = PAGE.with_suffix("") / "growth.svg"
@@ -176,10 +176,8 @@ def _ratio(theirs: float, ours: float) -> str:
 def page(results: Results) -> str:
     """Write the page."""
     facts: Mapping[str, object] = results.facts
-    parts = [_HEAD.format(**facts), _draft(results)]
-    for name in results.facts["workloads"]:
-        if name == "kill":
-            continue
+    parts = [_HEAD.format(**facts), _DRAFT * (not results.facts["whole"])]
+    for name in (each for each in results.facts["workloads"] if each != "kill"):
         parts += [f"## {WORKLOADS[name].title}\n", WORKLOADS[name].about]
         for connections in (found for found in results.connections(name) if found):
             parts.append(f"{at(connections)}:\n")
@@ -194,7 +192,7 @@ def page(results: Results) -> str:
     parts.append("\n".join(f"* {line}" for line in lost) + "\n" if lost else "Nowhere, in this run.\n")
     if results.troubles:
         parts += ["## What went wrong in this run\n", "\n".join(f"* {line}" for line in results.troubles) + "\n"]
-    parts.append(_caveats())
+    parts.append(_CAVEATS.format(tolerance=TOLERANCE, rough=ROUGH))
     return "\n".join(part for part in parts if part)
 
 
@@ -206,19 +204,10 @@ def write(results: Results) -> Path:
     return place
 
 
-def _draft(results: Results) -> str:
-    if results.facts["whole"]:
-        return ""
-    return (
-        "**A draft:** this run was shortened, made of a part, or not on a quiet machine; its figures show that the\n"
-        "benchmark works, not what the servers can do.\n"
-    )
-
-
-def _caveats() -> str:
-    return _CAVEATS.format(tolerance=TOLERANCE, rough=ROUGH)
-
-
+_DRAFT = """\
+**A draft:** this run was shortened, made of a part, or not on a quiet machine; its figures show that the
+benchmark works, not what the servers can do.
+"""
 _HEAD = """\
 # Benchmarks
 

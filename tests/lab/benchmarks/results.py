@@ -1,9 +1,14 @@
-"""The measurements: figures by workload, connections and peer, one for each round; and their medians."""
+"""The measurements: figures by workload, connections and peer, one for each round; their medians; the machine."""
 
+import os
+import platform
 import statistics
 from collections import defaultdict
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import Any
+
+from tsctl.handlers.optimize.checks.processor import read_processor
 
 Figures = dict[str, float]  # rate: answers/s · p50 p95 p99 first again: s · cpu: s a request · pss: bytes · counts
 COSTS = ("p50", "p95", "p99", "first", "again", "cpu", "pss")  # of which 0 says that nothing was measured
@@ -40,3 +45,15 @@ class Results:
         of = [figures[figure] for figures in self.of(workload, connections, peer) if figure in figures]
         found = [value for value in of if value or figure not in COSTS]
         return statistics.median(found) if found else None
+
+
+def machine() -> dict[str, str]:
+    """The processor with the instruction sets that matter to torch, its usable cores, memory, kernel, Python, torch."""
+    return {
+        "machine": str(read_processor()),
+        "cores": str(len(os.sched_getaffinity(0))),
+        "memory": f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.0f} GiB of memory",
+        "kernel": platform.release().partition("-")[0],
+        "python": platform.python_version(),
+        "torch": version("torch"),
+    }

@@ -1,17 +1,12 @@
 """What the benchmarks judge of servers: whether an answer is right, who is better, and what a kill cost."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from tests.lab.benchmarks import page
-from tests.lab.benchmarks.models import Request, Served, same_classes, same_numbers
+from tests.lab.benchmarks.models import same_classes, same_numbers
 from tests.lab.benchmarks.page import losses
-from tests.lab.benchmarks.peers import PEERS
-from tests.lab.benchmarks.peers.infinity import Infinity
 from tests.lab.benchmarks.results import Figures, Results
-from tests.lab.benchmarks.workloads import PATIENCE, WORKLOADS, Record, judge
+from tests.lab.benchmarks.workloads import PATIENCE, Record, judge
 
 FACTS = {"workloads": ["constant", "kill"], "peers": ["tsctl", "mosec"], "whole": True}
 EXPECTED = {"7": 0.5, "3": 0.2, "9": 0.1}
@@ -94,30 +89,6 @@ def test_classes_are_the_same_but_for_rounding(answer: bytes, right: bool) -> No
 )
 def test_embeddings_are_the_same_but_for_rounding(answer: bytes, right: bool) -> None:
     assert same_numbers(answer, [0.6, -0.8]) is right
-
-
-def test_infinity_is_asked_in_json_and_answers_right_by_what_others_do(tmp_path: Path) -> None:
-    (tmp_path / "0").write_text('a "text"')
-    peer = PEERS["infinity-emb"]
-    assert isinstance(peer, Infinity)
-
-    served = peer.adapt(Served("minilm", [Request(tmp_path / "0", lambda answer: same_numbers(answer, [0.6, -0.8]))]))
-
-    assert json.loads(served.body.read_bytes()) == {"input": ['a "text"']}
-    assert served.right(b'{"data": [{"embedding": [0.6, -0.8]}]}')
-    assert not served.right(b'{"data": [{"embedding": [0.6, 0.8]}]}')
-
-
-def test_models_with_their_own_weights_have_the_peers_that_people_serve_them_with() -> None:
-    suiting = {name: [peer for peer in PEERS if PEERS[peer].suits(name)] for name in ("minilm", "lite0")}
-
-    assert suiting["minilm"] == ["tsctl", "mosec", "litserve", "infinity-emb"]
-    assert suiting["lite0"] == ["tsctl", "tsctl+onnxruntime", "mosec", "torch-loop", "onnxruntime-loop"]
-    results = Results({"workloads": ["lite0"], "peers": suiting["lite0"]})
-    results.add("lite0", 1, "tsctl", figures(20.0))
-    results.add("lite0", 1, "onnxruntime-loop", {"rate": 40.0, "p50": 0.025, "cpu": 0.05, "errors": 0})
-    assert "| onnxruntime-loop | 40.0 |" in page.load_table(results, "lite0", 1)
-    assert WORKLOADS["lite0"].title in losses(results)[0]
 
 
 def test_a_kill_is_judged_by_what_became_of_the_requests() -> None:

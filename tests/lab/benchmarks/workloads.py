@@ -1,12 +1,13 @@
 """The workloads: what is served, how it is asked, and for how long; load for each number of connections, and a kill."""
 
+import contextlib
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tests.lab.benchmarks.measuring import wrk
 from tests.lab.benchmarks.models import CLOSE, Served, constant, real, resnet
@@ -115,30 +116,18 @@ class Record:
     how: str
 
 
-@dataclass(slots=True)
-class _Clients:
-    running: Running
-    served: Served
-    records: list[Record] = field(default_factory=list)
-    over: threading.Event = field(default_factory=threading.Event)
-
-    def ask_until_over(self) -> None:
-        body = self.served.body.read_bytes()
-        while not self.over.is_set():
-            sent = time.monotonic()
-            how = self._ask(body)
-            self.records.append(Record(sent, time.monotonic(), how))
-            if how != "good":
-                time.sleep(PAUSE)
-
-    def _ask(self, body: bytes) -> str:
-        try:
-            answer = self.running.ask(body, PATIENCE)
-        except OSError:
-            return "failed"
-        if answer.status == -1:
-            return "hanging"
-        return "good" if answer.status == 200 and self.served.right(answer.body) else "failed"
+def ask_until(over: threading.Event, running: Running, served: Served, records: list[Record]) -> None:
+    """Ask again and again; record what becomes of each request."""
+    body = served.body.read_bytes()
+    while not over.is_set():
+        sent, how = time.monotonic(), "failed"
+        with contextlib.suppress(OSError):
+            answer = running.ask(body, PATIENCE)
+            right = answer.status == 200 and served.right(answer.body)
+            how = "hanging" if answer.status == -1 else "good" if right else "failed"
+        records.append(Record(sent, time.monotonic(), how))
+        if how != "good":
+            time.sleep(PAUSE)
 
 
 def kill(running: Running, served: Served) -> Figures:
@@ -147,23 +136,22 @@ def kill(running: Running, served: Served) -> Figures:
     Raises:
         LookupError: no process looks like a worker.
     """
-    clients = _Clients(running, served)
-    threads = [threading.Thread(target=clients.ask_until_over) for _ in range(CLIENTS)]
-    for thread in threads:
-        thread.start()
-    try:
-        time.sleep(QUIET)
-        worker = running.worker
-        killed = time.monotonic()
-        os.kill(worker, signal.SIGKILL)
-        while time.monotonic() < killed + PATIENCE and again_after(clients.records, killed) is None:
-            time.sleep(0.02)
-        time.sleep(AFTER)
-    finally:
-        clients.over.set()
-        for thread in threads:
-            thread.join()
-    return judge(clients.records, killed)
+    over, records = threading.Event(), list[Record]()
+    with ThreadPoolExecutor(CLIENTS) as clients:
+        asking = [clients.submit(ask_until, over, running, served, records) for _ in range(CLIENTS)]
+        try:
+            time.sleep(QUIET)
+            worker = running.worker
+            killed = time.monotonic()
+            os.kill(worker, signal.SIGKILL)
+            while time.monotonic() < killed + PATIENCE and again_after(records, killed) is None:
+                time.sleep(0.02)
+            time.sleep(AFTER)
+        finally:
+            over.set()
+        for each in asking:
+            each.result()
+    return judge(records, killed)
 
 
 def again_after(records: list[Record], killed: float) -> float | None:

@@ -155,8 +155,9 @@ def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
             _let_loose(
                 served, others, ledger, f"{given.seed} storm {len(calm)}", share * given.seconds, given.upgrade_every
             )
-            calm.append(measure_again(served, calm[0]) if calm else measure(served, sum(WORKERS.values()) + FURTHER))
-            print(f"calm: {calm[-1]}", flush=True)
+            workers = sum(WORKERS.values()) + FURTHER
+            calm.append(measure_again(served, workers, calm[0]) if calm else measure(served, workers))
+            print(f"calm: {', '.join(f'{count} {what}' for what, count in calm[-1].items())}", flush=True)
         ledger.broken += [*growth(*calm), *rows.left_over(served, ledger)]
     finally:
         served.stop()

@@ -12,7 +12,6 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache, partial
-from typing import NamedTuple
 
 from tests.kit.protocols import PROTOCOLS, Protocol
 from tests.lab.fuzz.damage import mutations
@@ -33,14 +32,6 @@ class Way(StrEnum):
     CANCELLED = "cancelled"
     HALF_CLOSED = "half-closed"
     MALFORMED = "malformed"
-
-
-class Attack(NamedTuple):
-    """A request, byte for byte, and how its client behaves."""
-
-    protocol: str
-    way: Way
-    message: bytes
 
 
 def _http(path: str, body: bytes, kind: str = "application/json", further: str = "") -> bytes:
@@ -89,8 +80,8 @@ def oversized() -> Mapping[str, tuple[bytes, ...]]:
     }
 
 
-def draw(chance: random.Random, of: ProtocolClients | None) -> Attack:
-    """Return the next attack of one protocol; None for HTTP."""
+def draw(chance: random.Random, of: ProtocolClients | None) -> tuple[str, Way, bytes]:
+    """Return the next attack, of one protocol (None for HTTP): its name, how its client behaves, and the bytes."""
     made = WELL_FORMED if of is None else of.well_formed(PREY)
     protocol, way = chance.choice(list(made)), chance.choice(list(Way))
     message = made[protocol](chance)
@@ -103,7 +94,7 @@ def draw(chance: random.Random, of: ProtocolClients | None) -> Attack:
             message = message[: chance.randrange(1, len(message))]
         case Way.MALFORMED:
             message = next(mutations([message], [b"\r\n", b"\0"], chance))
-    return Attack(protocol, way, message)
+    return protocol, way, message
 
 
 class Hostile(Crowd):
@@ -127,22 +118,22 @@ class Hostile(Crowd):
         over_http = [None] * len(WELL_FORMED)
         while not self.over.wait(chance.uniform(0.0, 0.2)):
             of = chance.choice([*over_http, *(each for each in self._others for _ in each.well_formed(PREY))])
-            attack = draw(chance, of)
-            self._send(self._address if of is None else of.address, attack, chance)
-            self.ledger.count(f"hostile: {attack.protocol}, {attack.way}")
+            protocol, way, message = draw(chance, of)
+            self._send(self._address if of is None else of.address, way, message, chance)
+            self.ledger.count(f"hostile: {protocol}, {way}")
 
-    def _send(self, address: str, attack: Attack, chance: random.Random) -> None:
+    def _send(self, address: str, way: Way, message: bytes, chance: random.Random) -> None:
         host, _, port = address.rpartition(":")
         with contextlib.suppress(OSError), socket.create_connection((host, int(port)), _PATIENCE) as peer:
-            peer.sendall(attack.message)
-            if attack.way is Way.CANCELLED:
+            peer.sendall(message)
+            if way is Way.CANCELLED:
                 self.over.wait(chance.uniform(0.0, 0.02))
                 peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
                 return
-            if attack.way is Way.CUT:
+            if way is Way.CUT:
                 return
-            if attack.way is Way.HALF_CLOSED:
+            if way is Way.HALF_CLOSED:
                 peer.shutdown(socket.SHUT_WR)
             while not self.over.is_set() and peer.recv(1 << 16):
-                if attack.way is Way.MALFORMED:
+                if way is Way.MALFORMED:
                     return

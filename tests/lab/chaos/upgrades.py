@@ -15,8 +15,9 @@ from argparse import Namespace
 from typing import Any
 
 from tests.e2e.served import TSCTL, Served, eventually
+from tests.lab.benchmarks.measuring.processes import command_of
 from tests.lab.harness.clients import Clients, Habit
-from tests.lab.harness.daemon import command_of, mark, marked, pack_accounts, successors
+from tests.lab.harness.daemon import mark, marked, pack_accounts, successors
 from tests.lab.harness.ledger import Ledger
 from tests.lab.harness.storm import run
 from tests.lab.harness.verdict import Kind, Rules

@@ -1,4 +1,4 @@
-"""Compare two answers: where they differ, and whether that is on purpose. Nothing here does I/O.
+"""Compare two answers: where they differ, and whether that is on purpose (purposes.yaml).
 
 What counts, and how:
 
@@ -12,10 +12,15 @@ What counts, and how:
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Any
+
+import msgspec
+import yaml
 
 from tests.lab.conformance.talk import Answer
 
@@ -50,50 +55,75 @@ class Verdict(Enum):
     WRONG = "wrong"
 
 
-@dataclass(frozen=True, slots=True)
-class Purpose:
-    """Something that differs on purpose.
+class Purpose(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Something that differs on purpose: a row of purposes.yaml, which says what its words mean."""
 
-    Attributes:
-        reason: why, in one sentence.
-        explains: whether a difference is of this kind.
-        cases: the names of the only cases it may be used for; empty for all.
-        always: every recording shows it; False for what is a race in TorchServe.
-    """
-
-    reason: str
-    explains: Callable[[Difference], bool]
+    why: str
+    stands: tuple[tuple[int, int], ...] = ()
+    says: str = ""
+    statuses: str = ".*"
+    rule: str = ""
     cases: frozenset[str] = frozenset()
     always: bool = True
+
+    def explains(self, case: str, difference: Difference) -> bool:
+        theirs, ours = difference.theirs.status, difference.ours.status
+        if self.cases and case not in self.cases:
+            return False
+        if self.rule:
+            return RULES[self.rule](difference)
+        if self.stands:
+            return (theirs, ours) in self.stands
+        values = (json.dumps(each, ensure_ascii=False) for each in (difference.their_value, difference.our_value))
+        line, statuses = f"{difference.where}: {' → '.join(values)}", f"{theirs} {ours}"
+        return bool(re.fullmatch(self.says, line, re.DOTALL) and re.fullmatch(self.statuses, statuses))
+
+
+def _oip_error(difference: Difference) -> bool:
+    """The member `error` of an error's document, with the text of `message`."""
+    if difference.where != "body.error" or difference.their_value != MISSING:
+        return False
+    return bool(difference.our_value == json.loads(difference.ours.body)["message"])
+
+
+def _no_token(difference: Difference) -> bool:
+    answers = difference.theirs, difference.ours
+    statuses = [answer.status for answer in answers]
+    return statuses in ([400, 401], [400, 403]) and all(b"InvalidKeyException" in answer.body for answer in answers)
+
+
+RULES = {"oip_error": _oip_error, "no_token": _no_token}
+PURPOSES = msgspec.convert(
+    yaml.safe_load(Path(__file__).with_name("purposes.yaml").read_text()), tuple[Purpose, ...]
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The result of a case."""
+    """The result of a case: wrong as soon as one difference has no purpose."""
 
-    verdict: Verdict
     purposes: tuple[Purpose, ...] = ()
     wrong: tuple[Difference, ...] = ()
 
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict.WRONG if self.wrong else Verdict.ON_PURPOSE if self.purposes else Verdict.SAME
 
-def judge(name: str, theirs: Sequence[Answer], ours: Sequence[Answer], purposes: Sequence[Purpose]) -> Judgement:
-    """Judge one case: wrong as soon as one difference has no purpose."""
+
+def judge(
+    name: str, theirs: Sequence[Answer], ours: Sequence[Answer], purposes: Sequence[Purpose] = PURPOSES
+) -> Judgement:
+    """Judge one case."""
     found: dict[str, Purpose] = {}
     wrong = []
     for step, (their, our) in enumerate(zip(theirs, ours, strict=True), 1):
         for difference in differences(step, their, our):
-            purpose = next((each for each in purposes if _fits(each, name, difference)), None)
+            purpose = next((each for each in purposes if each.explains(name, difference)), None)
             if purpose is None:
                 wrong.append(difference)
             else:
-                found[purpose.reason] = purpose
-    if wrong:
-        return Judgement(Verdict.WRONG, tuple(found.values()), tuple(wrong))
-    return Judgement(Verdict.ON_PURPOSE if found else Verdict.SAME, tuple(found.values()))
-
-
-def _fits(purpose: Purpose, name: str, difference: Difference) -> bool:
-    return (not purpose.cases or name in purpose.cases) and purpose.explains(difference)
+                found[purpose.why] = purpose
+    return Judgement(tuple(found.values()), tuple(wrong))
 
 
 def differences(step: int, theirs: Answer, ours: Answer) -> Iterator[Difference]:
@@ -113,8 +143,7 @@ def differences(step: int, theirs: Answer, ours: Answer) -> Iterator[Difference]
         values = their_headers.get(name, MISSING), our_headers.get(name, MISSING)
         if values[0] != values[1]:
             yield found(f"header {name}", *values)
-    for where, their_value, our_value in _bodies(theirs.body, ours.body):
-        yield found(where, their_value, our_value)
+    yield from (found(*each) for each in _bodies(theirs.body, ours.body))
 
 
 def _headers(answer: Answer) -> dict[str, str]:
@@ -129,25 +158,28 @@ def _bodies(theirs: bytes, ours: bytes) -> Iterator[tuple[str, Any, Any]]:
     except ValueError:
         yield "body", theirs.decode("latin-1"), ours.decode("latin-1")
         return
-    yield from _values("body", *documents)
+    yield from unequal_values("body", *documents)
 
 
-def _values(where: str, theirs: Any, ours: Any) -> Iterator[tuple[str, Any, Any]]:
+def unequal_values(
+    where: str, theirs: Any, ours: Any, relative: float = RELATIVE, absolute: float = 1e-9
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the places of two JSON documents that differ, with their values; floats may differ a little."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
-        for key in dict.fromkeys((*theirs, *ours)):
-            yield from _values(f"{where}.{key}", theirs.get(key, MISSING), ours.get(key, MISSING))
+        pairs = {key: (theirs.get(key, MISSING), ours.get(key, MISSING)) for key in (*theirs, *ours)}
     elif isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
-        for index, pair in enumerate(zip(theirs, ours, strict=True)):
-            yield from _values(f"{where}.{index}", *pair)
-    elif not _equal(theirs, ours):
-        yield where, theirs, ours
-
-
-def _equal(theirs: Any, ours: Any) -> bool:
-    if isinstance(theirs, float) and isinstance(ours, float):
-        both_nan = math.isnan(theirs) and math.isnan(ours)
-        return both_nan or math.isclose(theirs, ours, rel_tol=RELATIVE, abs_tol=1e-9)
-    return type(theirs) is type(ours) and bool(theirs == ours)
+        pairs = dict(enumerate(zip(theirs, ours, strict=True)))
+    else:
+        if isinstance(theirs, float) and isinstance(ours, float):
+            both_nan = math.isnan(theirs) and math.isnan(ours)
+            equal = both_nan or math.isclose(theirs, ours, rel_tol=relative, abs_tol=absolute)
+        else:
+            equal = type(theirs) is type(ours) and bool(theirs == ours)
+        if not equal:
+            yield where, theirs, ours
+        return
+    for key, pair in pairs.items():
+        yield from unequal_values(f"{where}.{key}", *pair, relative, absolute)
 
 
 def _short(value: Any) -> str:

@@ -4,12 +4,12 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.lab.conformance.talk import Answer
 
-_SAMPLE = re.compile(r"(?P<name>[A-Za-z_:][\w:]*)(?:\{(?P<labels>.*)\})? (?P<value>\S+)(?: \d+)?")
-_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-_PARTS = re.compile(r"_(?:bucket|sum|count)$")
 COUNTED = frozenset({"ts_inference_requests_total"})  # the values of the others are times, or count other cases too
 
 
@@ -21,20 +21,14 @@ def shape(text: str) -> str:
     Raises:
         ValueError: a line is neither a comment nor a sample.
     """
-    families: dict[str, tuple[str, dict[str, float | None]]] = {}
-    for line in text.splitlines():
-        if line.startswith("# TYPE "):
-            _, _, name, kind = line.split(" ", 3)
-            families[name] = (kind, {})
-        elif line and not line.startswith("#"):
-            found = _SAMPLE.fullmatch(line)
-            if found is None:
-                raise ValueError(f"no sample: {line}")
-            name = found["name"] if found["name"] in families else _PARTS.sub("", found["name"])
-            _, samples = families.setdefault(name, ("untyped", {}))
-            labels = sorted(f"{key}={value}" for key, value in _LABEL.findall(found["labels"] or "") if key != "le")
-            samples[",".join(labels)] = float(found["value"]) if name in COUNTED else None
-    document = {name: {"type": kind, "samples": samples} for name, (kind, samples) in sorted(families.items())}
+    document: dict[str, Any] = {}
+    for family in text_string_to_metric_families(text):
+        name = f"{family.name}_total" if f"# TYPE {family.name}_total " in text else family.name
+        samples: dict[str, float | None] = {}
+        for sample in family.samples:
+            labels = sorted(f"{key}={value}" for key, value in sample.labels.items() if key != "le")
+            samples[",".join(labels)] = sample.value if name in COUNTED else None
+        document[name] = {"type": family.type, "samples": samples}
     return json.dumps(document, indent=1, sort_keys=True)
 
 

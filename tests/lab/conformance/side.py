@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.e2e.served import Served
-from tests.lab.conformance.case import Case, Group, Step, Variant
+from tests.lab.conformance.case import Group, Step, Variant
 from tests.lab.conformance.compare import Judgement, judge
 from tests.lab.conformance.models import pack, registrar
-from tests.lab.conformance.purpose import PURPOSES
 from tests.lab.conformance.scrub import scrub
 from tests.lab.conformance.talk import Address, Answer, Line, eventually, talk
 
@@ -86,11 +85,6 @@ class Side:
     tokens: Mapping[str, str] = field(default_factory=dict)
     registered: set[str] = field(default_factory=set)
 
-    def send(self, step: Step) -> Answer:
-        answer, line = self._send(step)
-        line.closed(answer)
-        return answer
-
     def _send(self, step: Step) -> tuple[Answer, Line]:
         address: Address = getattr(self, step.to)
         request = step.encode()
@@ -102,15 +96,17 @@ class Side:
 
     def _command(self, method: str, target: str) -> Answer:
         """Send a command of our own, which no case shows."""
-        step = Step(method, target, to="management")
-        return self.send(step.with_header("Authorization", "Bearer <management token>") if self.tokens else step)
+        headers = ["Authorization: Bearer <management token>"] if self.tokens else []
+        answer, line = self._send(Step(request=f"{method} {target}", headers=headers, to="management"))
+        line.closed(answer)
+        return answer
 
-    def ask_all(self, group: Group, cases: Sequence[Case]) -> dict[str, list[Answer]]:
+    def ask_all(self, group: Group) -> dict[str, list[Answer]]:
         """Put a group's cases to the server, in order; give the scrubbed answers by the cases' names."""
         if group.fresh:
             self.clear()
-        self._prepare({name for case in cases for name in case.uses})
-        sent = {case.name: self._send_all(case.steps) for case in cases}
+        self._prepare({name for case in group.cases.values() for name in case.uses.split()})
+        sent = {name: self._send_all(case.steps) for name, case in group.cases.items()}
         private = self.private | {token: word for word, token in self.tokens.items()}
         # Asked only now: a connection that was to stay open has had time to be closed. And all of them, before anything
         # can be wrong with an answer: a connection that is left open fails another test.
@@ -122,13 +118,10 @@ class Side:
 
     def replay(self, group: Group) -> dict[str, Judgement]:
         """Judge this server's answers by the recorded ones; a case that has not been recorded is a ValueError."""
-        answers = self.ask_all(group, group.cases)
-        return {
-            case.name: judge(
-                case.name, [step.recorded for step in case.steps if step.recorded], answers[case.name], PURPOSES
-            )
-            for case in group.cases
+        recorded = {
+            name: [step.answer.answer for step in case.steps if step.answer] for name, case in group.cases.items()
         }
+        return {name: judge(name, recorded[name], ours) for name, ours in self.ask_all(group).items()}
 
     def _send_all(self, steps: Sequence[Step]) -> list[tuple[Answer, Line]]:
         with ThreadPoolExecutor(max(1, len(steps))) as pool:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.lab.conformance.compare import Difference, Purpose, Verdict, differences, judge
+from tests.lab.conformance.compare import Purpose, Verdict, differences, judge
 from tests.lab.conformance.scrub import shape
 from tests.lab.conformance.talk import Answer
 
@@ -56,29 +56,26 @@ def test_floats_that_differ_by_more_than_one_in_ten_thousand_differ() -> None:
     assert told(replace(PLAIN, body=b"[0.5]"), replace(PLAIN, body=b"[0.5002]")) == ["body.0"]
 
 
-def explains_status(difference: Difference) -> bool:
-    return difference.where == "status"
+STATUS = Purpose("because", says="status: 200 → 201")
 
 
 def test_a_difference_with_a_purpose_is_on_purpose() -> None:
-    purpose = Purpose("because", explains_status)
+    judgement = judge("case", [PLAIN], [replace(PLAIN, status=201)], [STATUS])
 
-    judgement = judge("case", [PLAIN], [replace(PLAIN, status=201)], [purpose])
-
-    assert (judgement.verdict, judgement.purposes) == (Verdict.ON_PURPOSE, (purpose,))
+    assert (judgement.verdict, judgement.purposes) == (Verdict.ON_PURPOSE, (STATUS,))
 
 
 def test_one_difference_without_a_purpose_makes_the_case_wrong() -> None:
     ours = replace(PLAIN, status=201, closed=True)
 
-    judgement = judge("case", [PLAIN, PLAIN], [PLAIN, ours], [Purpose("because", explains_status)])
+    judgement = judge("case", [PLAIN, PLAIN], [PLAIN, ours], [STATUS])
 
     assert judgement.verdict is Verdict.WRONG
     assert [str(difference) for difference in judgement.wrong] == ["step 2: closed: False there, True here"]
 
 
 def test_a_purpose_for_other_cases_does_not_count() -> None:
-    purpose = Purpose("because", explains_status, frozenset({"another case"}))
+    purpose = Purpose("because", stands=((200, 201),), cases=frozenset({"another case"}))
 
     assert judge("case", [PLAIN], [replace(PLAIN, status=201)], [purpose]).verdict is Verdict.WRONG
 

@@ -5,9 +5,7 @@ make gpu, or python -m tests.lab.gpu [--device cuda:0] [--sources] [--only tests
 device.py       which device, and one sentence where there is none
 tests.py        the tests that can run on it, in a pytest of their own
 loop.py         the loop without a server: reads the next batch while the model runs this one; a process of its own
-load.py         one run of the load generator of `tsctl bench`
-served.py       the same network behind a real daemon
-busy.py         how busy the GPU is meanwhile, from nvidia-smi
+served.py       the same network behind a real daemon, its load, and how busy the GPU is meanwhile
 rounds.py       the measurements in turns
 page.py         the page
 parts.py        copies, decoding, and graphs, each for itself; ways.py: a network served in several ways

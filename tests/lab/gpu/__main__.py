@@ -14,11 +14,12 @@ import sys
 import time
 from pathlib import Path
 
+import torch
+
 from tests.compiled import COMPILED, run_compiled
-from tests.lab.benchmarks import machine
+from tests.lab.benchmarks.results import machine
 from tests.lab.gpu import bound, page, rounds, tests
-from tests.lab.gpu.bound import Bound
-from tests.lab.gpu.device import CPU, Seen, look, refusal, stop_on_term
+from tests.lab.gpu.device import CPU, refusal, stop_on_term
 from tests.lab.gpu.served import doctor
 from tests.places import ROOT
 
@@ -27,31 +28,27 @@ TRIED = ROOT / ".bench" / "benchmarks-gpu-tried.md"  # ignored by git: figures o
 NETWORK, SMALL = "resnet50", "resnet18"
 
 
-def benchmark(device: str, seen: Seen, plan: rounds.Plan, tested: tests.Outcome | None) -> str:
+def benchmark(device: str, plan: rounds.Plan, tested: tests.Outcome | None) -> str:
     """Measure, and return the page."""
     network = SMALL if device == CPU else NETWORK
     began = time.monotonic()
-    measured = rounds.all_of(network, device, plan)
-    limit = None if device == CPU else bounded(network, device)
+    measured = [rounds.measure(network, device, batch, plan) for batch in rounds.BATCHES]
+    limit = None
+    if device != CPU:
+        try:
+            limit = bound.measure(network, device)
+        except RuntimeError as error:  # no reason to lose what is measured already
+            print(f"the bound was not measured: {error}", file=sys.stderr)
     facts = {
         "device": device,
-        "GPU": seen.name,
+        "GPU": "" if device == CPU else torch.cuda.get_device_name(device),
         "`tsctl doctor`": doctor(),
         "network": network,
         "modules": "compiled" if COMPILED in os.environ else "sources",
-        **machine.facts(),
+        **machine(),
         "measured in": f"{time.monotonic() - began:.0f} s",
     }
     return page.page(facts, measured, tested, limit)
-
-
-def bounded(network: str, device: str) -> Bound | None:
-    """Measure the bound; None if that fails, which is no reason to lose what is measured already."""
-    try:
-        return bound.measure(network, device)
-    except RuntimeError as error:
-        print(f"the bound was not measured: {error}", file=sys.stderr)
-        return None
 
 
 def main(arguments: list[str]) -> int:
@@ -63,9 +60,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--page", type=Path, help="where the page is written")
     given = parser.parse_args(arguments)
     out: Path = given.page or (TRIED if given.device == CPU else PAGE)
-    seen = look()
-    reason = refusal(given.device, seen)
-    if reason:
+    if reason := refusal(given.device):
         print(reason, file=sys.stderr)
         return 2
     if not given.sources and COMPILED not in os.environ:
@@ -74,7 +69,7 @@ def main(arguments: list[str]) -> int:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     tested = None if given.only == "benchmark" else tests.run(given.device)
     if given.only != "tests":
-        text = benchmark(given.device, seen, rounds.QUICK if given.quick else rounds.Plan(), tested)
+        text = benchmark(given.device, rounds.QUICK if given.quick else rounds.Plan(), tested)
         out.parent.mkdir(exist_ok=True)
         out.write_text(text)
         print(f"{text}\nwrote {out}")

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.lab.benchmarks import models
-from tests.lab.benchmarks.environments import ROOT
+from tests.places import ROOT
 
 AHEAD = 2  # batches that are read before the model has run them
 

@@ -22,17 +22,13 @@ PACKAGES = ("httptools", "msgspec", "javaproperties")
 PLATFORMS = ("manylinux_2_28", "manylinux_2_17", "manylinux2014", "manylinux1")  # pip takes each for itself alone
 
 
-def interpreter(version: str, path: str | None = None) -> str:
-    """Return the path of an interpreter of this version.
-
-    Args:
-        version: `3.12`.
-        path: folders in which it is looked for, as in PATH; by default, PATH.
+def interpreter(version: str) -> str:
+    """Return the path of an interpreter of this version, `3.12`.
 
     Raises:
-        Missing: no `pythonVERSION` that is found runs as that version.
+        Missing: no `pythonVERSION` of PATH runs as that version.
     """
-    for folder in (os.environ.get("PATH", os.defpath) if path is None else path).split(os.pathsep):
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
         found = shutil.which(f"python{version}", path=folder)
         if found and version_of(found) == version:  # a program that only chooses one may have none to choose
             return found

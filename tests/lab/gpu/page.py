@@ -1,8 +1,9 @@
 """The page docs/benchmarks-gpu.md."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
+from tests.lab.benchmarks.page import table
 from tests.lab.gpu import bound
 from tests.lab.gpu.bound import Bound
 from tests.lab.gpu.rounds import Measured
@@ -33,14 +34,14 @@ NOT_YET = f"""{TITLE}
 {METHOD}"""
 
 
-def table(measured: Sequence[Measured], limit: Bound | None) -> str:
-    """Write a row for each batch size."""
+def rows(measured: Sequence[Measured], limit: Bound | None) -> Iterator[Sequence[str]]:
+    """Yield the heading, and a row for each batch size."""
     head = ("batch size", "clients", "loop, images/s", "served, images/s", "ratio", "of the bound", "GPU busy", "p50")
-    lines = [f"| {' | '.join((*head, 'p99', 'errors'))} |", "|---" * 10 + "|"]
+    yield *head, "p99", "errors"
     for each in measured:
-        busy = [reading for reading in each.busy if reading is not None]
+        busy = [load.busy for load in each.served if load.busy is not None]
         rate = median(load.rate for load in each.served)
-        cells = [
+        yield (
             str(each.batch),
             str(each.clients),
             f"{median(each.loop):.1f}",
@@ -48,30 +49,23 @@ def table(measured: Sequence[Measured], limit: Bound | None) -> str:
             f"{each.ratio:.2f}",
             "not measured" if limit is None else f"{rate / limit.rate:.2f}",
             f"{median(busy):.0f} %" if busy else "not read",
-            milliseconds(median(load.p50 for load in each.served)),
-            milliseconds(median(load.p99 for load in each.served)),
+            *(f"{1000 * median(times):.1f} ms" for times in zip(*(load[2:4] for load in each.served), strict=True)),
             str(sum(load.errors for load in each.served)),
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+        )
 
 
 def bounds(limit: Bound) -> str:
     """Write the parts of the bound, in images a second, and which of them it is."""
     parts = {"decoding": limit.decode, "the model": limit.model, "the bus": limit.bus}
     told = ", ".join(f"{name} {rate:.0f}" for name, rate in parts.items())
-    which = {"decode": "decoding", "model": "the model", "bus": "the bus"}[limit.by]
+    which = min(parts, key=parts.__getitem__)
     return f"The bound is {limit.rate:.0f} images/s, by {which} (images/s on {limit.cores} cores: {told})."
 
 
 def verdict(measured: Sequence[Measured]) -> str:
     """Write whether the goal is met, and by which batch sizes it is not."""
     short = [f"{each.batch} ({each.ratio:.2f})" for each in measured if each.ratio < GOAL]
-    return (
-        f"The goal of {GOAL:.2f} is missed at batch size {', '.join(short)}."
-        if short
-        else f"The goal of {GOAL:.2f} is met."
-    )
+    return f"The goal of {GOAL:.2f} is {'missed at batch size ' + ', '.join(short) if short else 'met'}."
 
 
 def page(facts: Mapping[str, str], measured: Sequence[Measured], tested: Outcome | None, limit: Bound | None) -> str:
@@ -84,21 +78,12 @@ def page(facts: Mapping[str, str], measured: Sequence[Measured], tested: Outcome
     """
     parts = [TITLE]
     if facts["device"] == "cpu":
-        parts.append(
-            "**These are not figures of a GPU**: the measurement was tried on the CPU, with a small network.\n"
-        )
+        parts += ["**These are not figures of a GPU**: it was tried on the CPU, with a small network.\n"]
     parts += ["\n".join(f"* {name}: {value}" for name, value in facts.items() if value) + "\n", METHOD]
-    parts += [f"## {facts['network']}, JPEG in\n", table(measured, limit)]
+    parts += [f"## {facts['network']}, JPEG in\n", table([*rows(measured, limit)])]
     parts += [bounds(limit) + "\n"] if limit is not None else []
     parts += [verdict(measured) + "\n"]
     if tested is not None:
-        parts += [
-            "## Tests\n",
-            f"The tests of handlers and optimisations on `{facts['device']}`: "
-            f"{'all passed' if tested.good else 'not all passed'}, {tested.seconds:.0f} s.\n",
-        ]
+        passed = f"{'all passed' if tested.good else 'not all passed'}, {tested.seconds:.0f} s"
+        parts += ["## Tests\n", f"The tests of handlers and optimisations on `{facts['device']}`: {passed}.\n"]
     return "\n".join(parts)
-
-
-def milliseconds(seconds: float) -> str:
-    return f"{seconds * 1000:.1f} ms"

@@ -19,7 +19,7 @@ import torch
 import torchvision
 
 from tests.lab.benchmarks.weights import photograph
-from tests.lab.gpu.bound import graphed, runs_in
+from tests.lab.gpu.bound import graphed, runs_in, seconds
 from tsctl.handlers.builtin.fast_images import pixel_drift
 from tsctl.handlers.builtin.support.pixels import factors, normalised, pixels_of, prepare
 from tsctl.handlers.optimize import folding
@@ -75,10 +75,10 @@ class Parts:
 
     def decoding(self) -> None:
         """Images a second that threads of one process prepare."""
-        seconds, cores = 1.0 if self._quick else 3.0, os.cpu_count() or 1
+        each, cores = 1.0 if self._quick else 3.0, os.cpu_count() or 1
         for threads in sorted({1, cores // 2 or 1, cores}):
             for name, run in (("Pillow", self._by_pillow), ("torchvision.io to uint8", self._by_torchvision)):
-                rate = runs_in(run, threads, seconds) / seconds
+                rate = runs_in(run, threads, each) / each
                 self.note("decode", f"images/s, {name}, {threads} threads", round(rate))
 
     def model(self) -> None:
@@ -120,19 +120,7 @@ class Parts:
         return pixels_of(self._body, lambda pixels: None)
 
     def _ms(self, run: Run, turns: int = 0) -> float:
-        """Return the median milliseconds of a run, until the GPU has done it."""
-        times = []
-        for _ in range(3 + (turns or (3 if self._quick else 40))):
-            self._synchronize()
-            began = time.perf_counter()
-            run()
-            self._synchronize()
-            times.append(1000 * (time.perf_counter() - began))
-        return round(statistics.median(times[3:]), 3)
-
-    def _synchronize(self) -> None:
-        if self._cuda:
-            torch.cuda.synchronize(self._device)
+        return round(1000 * seconds(run, self._device, turns or (3 if self._quick else 40)), 3)
 
 
 def _until(stop: threading.Event, run: Run) -> None:

@@ -10,9 +10,9 @@ import torch
 from tests.lab.gpu import page, tests
 from tests.lab.gpu.__main__ import PAGE, main
 from tests.lab.gpu.bound import Bound
-from tests.lab.gpu.load import Load
 from tests.lab.gpu.parts import Parts
 from tests.lab.gpu.rounds import Measured
+from tests.lab.gpu.served import Load
 from tests.places import ROOT
 
 
@@ -23,8 +23,8 @@ def test_without_the_device_nothing_runs_and_the_exit_code_is_2(capsys: pytest.C
 
 @pytest.mark.parametrize(("rate", "verdict"), [(950.0, "is met."), (500.0, "is missed at batch size 32 (0.50).")])
 def test_the_goal_is_judged_by_the_median_of_the_rounds(rate: float, verdict: str) -> None:
-    served = Load(rate, 0, 0.01, 0.02)
-    measured = Measured(32, 128, [1000.0, 1100.0, 900.0], [served] * 3, [80.0, None, 90.0])
+    served = [Load(rate, 0, 0.01, 0.02, busy) for busy in (80.0, None, 90.0)]
+    measured = Measured(32, [1000.0, 1100.0, 900.0], served)
 
     made = page.page(
         {"device": "cuda:0", "GPU": "Some Card", "network": "resnet50"},

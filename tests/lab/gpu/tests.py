@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from tests.handlers.device import VARIABLE
-from tests.lab.benchmarks.environments import ROOT
+from tests.places import ROOT
 
 FOLDER = "tests/handlers"
 # Why they cannot run with a device that is not the CPU → which. Others that need a process without CUDA start one.
@@ -31,17 +31,13 @@ class Outcome(NamedTuple):
     seconds: float
 
 
-def processes(cores: int, memory: int | None) -> int:
-    """Return how many processes share the device.
+def commands(device: str) -> list[list[str]]:
+    """Return the commands: all but the heavy tests by several processes, then models that a compiler compiles."""
+    import torch
 
-    Args:
-        memory: of the GPU, in bytes; None on the CPU.
-    """
-    return max(1, cores // 2 if memory is None else min(cores // 2, memory // MEMORY))
-
-
-def commands(count: int) -> list[list[str]]:
-    """Return the commands: all but the heavy tests by `count` processes, then models that a compiler compiles."""
+    count = len(os.sched_getaffinity(0)) // 2
+    if device.startswith("cuda"):
+        count = min(count, torch.cuda.get_device_properties(device).total_memory // MEMORY)
     common = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
     common += ["-o", f"faulthandler_timeout={EACH}"]
     common += ["-W", "ignore::UserWarning"]  # those of a torch that is older than the newest, which CI runs
@@ -50,17 +46,10 @@ def commands(count: int) -> list[list[str]]:
     return [[*common, *side_by_side, FOLDER, *left_out], [*common, "-m", "heavy", *COMPILING]]
 
 
-def memory_of(device: str) -> int | None:
-    """Return the bytes of a GPU; None of the CPU."""
-    import torch
-
-    return torch.cuda.get_device_properties(device).total_memory if device.startswith("cuda") else None
-
-
 def run(device: str) -> Outcome:
     """Run them, each pytest for `ALL` seconds at most; their output goes to this process's."""
     began, good = time.monotonic(), True
-    for command in commands(processes(len(os.sched_getaffinity(0)), memory_of(device))):
+    for command in commands(device):
         try:
             done = subprocess.run(command, cwd=ROOT, env=os.environ | {VARIABLE: device}, timeout=ALL)
             good = good and done.returncode == 0

@@ -6,18 +6,14 @@ process took: the worker, the processes that read images for it, and the daemon.
 
 import argparse
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
-from tests.lab.benchmarks import models
 from tests.lab.benchmarks.measuring import processes
 from tests.lab.benchmarks.peers.peer import DidNotStart
-from tests.lab.gpu import load, served
-from tests.lab.gpu.busy import watched
 from tests.lab.gpu.device import CPU, stop_on_term
+from tests.lab.gpu.served import load, serving
 
 WARM_UP, SECONDS, ALONE = 3.0, 5.0, 2.0
 LEAST = 0.1  # cores: a process of less is not told
@@ -53,29 +49,23 @@ def measure(name: str, way: Way, network: str, device: str) -> None:
     Raises:
         DidNotStart: it gives no right answer.
     """
-    body = models.resnet(network).body.read_bytes()
-    with tempfile.TemporaryDirectory(prefix="tsctl-gpu-") as folder:
-        running = served.start(network, device, way.batch, Path(folder), way.further)
-        try:
-            clients = way.clients * way.batch
-            load.run(running.port, running.target, body, clients, WARM_UP)
-            before, began = {each.pid: each.cpu for each in processes.read_all()}, time.monotonic()
-            with watched(device.removeprefix("cuda:")) as busy:
-                many = load.run(running.port, running.target, body, clients, SECONDS)
-            took, after = time.monotonic() - began, processes.tree(running.process.pid)
-            alone = load.run(running.port, running.target, body, 1, ALONE)
-            print(
-                f"{name}, batch {way.batch}: {many.rate:.0f}/s of {clients} clients, {many.errors} errors,"
-                f" p50 {1000 * many.p50:.1f} ms, p99 {1000 * many.p99:.1f} ms, GPU busy {busy.percent} %;"
-                f" one client {alone.rate:.0f}/s, p50 {1000 * alone.p50:.2f} ms"
-            )
-            for process in after:
-                if (cores := (process.cpu - before.get(process.pid, 0.0)) / took) >= LEAST:
-                    print(
-                        f"    {cores:5.2f} cores  {process.pid} {processes.command_of(process.pid)[:100]}", flush=True
-                    )
-        finally:
-            running.stop()
+    clients = way.clients * way.batch
+    with serving(network, device, way.batch, way.further) as running:
+        load(running, network, clients, WARM_UP)
+        pids = processes.tree(running.process.pid)
+        before, began = dict(zip(pids, map(processes.cpu_of_one, pids), strict=True)), time.monotonic()
+        many = load(running, network, clients, SECONDS, device)
+        took = time.monotonic() - began
+        after = {pid: processes.cpu_of_one(pid) for pid in processes.tree(running.process.pid)}
+        alone = load(running, network, 1, ALONE)
+        print(
+            f"{name}, batch {way.batch}: {many.rate:.0f}/s of {clients} clients, {many.errors} errors,"
+            f" p50 {1000 * many.p50:.1f} ms, p99 {1000 * many.p99:.1f} ms, GPU busy {many.busy} %;"
+            f" one client {alone.rate:.0f}/s, p50 {1000 * alone.p50:.2f} ms"
+        )
+        for pid, cpu in after.items():
+            if (cores := (cpu - before.get(pid, 0.0)) / took) >= LEAST:
+                print(f"    {cores:5.2f} cores  {pid} {processes.command_of(pid)[:100]}", flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -6,8 +6,8 @@ import signal
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from tests.e2e.served import ARCHIVES, Served
-from tsctl.daemon.marfile import Packing, write_archive
+from tests.e2e.served import Served
+from tests.lab.benchmarks.measuring.processes import command_of
 
 MARK = "UPGRADES_MARK"  # in the environment of whatever a daemon has started
 
@@ -30,13 +30,6 @@ def is_marked(served: Served, pid: int) -> bool:
     with contextlib.suppress(OSError):
         return f"{MARK}={served.folder}\0".encode() in Path(f"/proc/{pid}/environ").read_bytes() + b"\0"
     return False
-
-
-def command_of(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
-    except OSError:
-        return ""
 
 
 def successors(served: Served, before: Collection[int]) -> Iterator[int]:
@@ -64,11 +57,8 @@ def pack_accounts(served: Served, model: str, generation: int, settings: str, ve
     folder.mkdir(exist_ok=True)
     (folder / "generation.txt").write_text(str(generation))
     (folder / "model-config.yaml").write_text(settings)
-    packing = Packing(
-        model_name=model, version=version, handler=str(ARCHIVES / "accounts.py"),
-        extra_files=str(folder / "generation.txt"), config_file=folder / "model-config.yaml",
-    )  # fmt: skip
-    return write_archive(packing, served.store, force=True).name
+    files = {"extra_files": str(folder / "generation.txt"), "config_file": folder / "model-config.yaml"}
+    return served.pack("accounts", model, version, **files)
 
 
 def logs(served: Served) -> str:

@@ -3,60 +3,33 @@
 import json
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from tests.e2e.served import Served, eventually
-from tests.lab.harness.daemon import command_of, marked
+from tests.lab.benchmarks.measuring.processes import command_of
+from tests.lab.harness.daemon import marked
 from tsctl.daemon.core.arena import KEPT
 
 MIB = 1024**2
-# Tolerances, from the end of the warm-up to the end: allocators keep what they once had, each process differently.
-DAEMON_GROWTH = 16 * MIB  # bytes
-WORKER_GROWTH = 8 * MIB  # bytes, for each
-DAEMON_DESCRIPTORS = 4  # a daemon that has taken over holds a few that one that was started does not
 RETURNED = 60.0  # seconds
+# By how much each may grow from the end of the warm-up to the end: allocators keep what they once had, each process
+# differently. Memory is PSS, without what is shared for bodies.
+GROWTH = {
+    "bytes of the daemon": 16 * MIB,
+    "bytes of a worker, on average": 8 * MIB,
+    "bytes shared for bodies": 0,
+    "descriptors of the daemon": 4,  # one that has taken over holds a few that one that was started does not
+    "descriptors of a worker, at most": 0,
+}
 SHARED = KEPT + MIB  # bytes: what is freed below that is kept for the next bodies
 
-
-@dataclass(frozen=True, slots=True)
-class Footprint:
-    """At one calm moment.
-
-    Attributes:
-        daemon, workers: bytes of memory (PSS) without what is shared for bodies; of all workers.
-        shared: bytes of memory that is shared for bodies.
-        descriptors: of the daemon.
-        worker_descriptors: the most that a worker has.
-    """
-
-    daemon: int
-    workers: int
-    count: int
-    shared: int
-    descriptors: int
-    worker_descriptors: int
-
-    def __str__(self) -> str:
-        return (
-            f"daemon {self.daemon / MIB:.1f} MiB, {self.descriptors} descriptors; {self.count} workers"
-            f" {self.workers / MIB:.1f} MiB, {self.worker_descriptors} descriptors; shared {self.shared / MIB:.1f} MiB"
-        )
+Footprint = dict[str, int]  # at one calm moment, by the names above
 
 
 def growth(before: Footprint, after: Footprint) -> list[str]:
     """Return what has grown beyond its limit."""
-    assert before.count == after.count, (before, after)
-    limits = [
-        ("the daemon's memory", before.daemon, after.daemon, DAEMON_GROWTH),
-        ("the workers' memory", before.workers, after.workers, WORKER_GROWTH * before.count),
-        ("the daemon's descriptors", before.descriptors, after.descriptors, DAEMON_DESCRIPTORS),
-        ("a worker's descriptors", before.worker_descriptors, after.worker_descriptors, 0),
-        ("memory that is shared for bodies", 0, after.shared, SHARED),
-    ]
-    return [
-        f"{what} grew from {old} to {new}, by more than {most}" for what, old, new, most in limits if new > old + most
-    ]
+    limits = {what: before[what] + most for what, most in GROWTH.items()} | {"bytes shared for bodies": SHARED}
+    return [f"{what}: from {before[what]} to {after[what]}" for what, most in limits.items() if after[what] > most]
 
 
 def measure(served: Served, workers: int) -> Footprint:
@@ -65,20 +38,20 @@ def measure(served: Served, workers: int) -> Footprint:
     daemon = served.pid
     others = [pid for pid in marked(served) if pid != daemon]
     memory = {pid: _pss(pid) for pid in (daemon, *others)}
-    return Footprint(
-        daemon=memory[daemon][0],
-        workers=sum(memory[pid][0] for pid in others),
-        count=len(others),
-        shared=sum(shared for _, shared in memory.values()),
-        descriptors=_descriptors(daemon),
-        worker_descriptors=max(map(_descriptors, others)),
+    found = (
+        memory[daemon][0],
+        sum(memory[pid][0] for pid in others) // workers,
+        sum(shared for _, shared in memory.values()),
+        _descriptors(daemon),
+        max(map(_descriptors, others)),
     )
+    return dict(zip(GROWTH, found, strict=True))
 
 
-def measure_again(served: Served, before: Footprint) -> Footprint:
+def measure_again(served: Served, workers: int, before: Footprint) -> Footprint:
     """Measure until nothing has grown, for a minute at most: by then freed memory is returned (docs/promises.md)."""
     end = time.monotonic() + RETURNED
-    while growth(before, now := measure(served, before.count)) and time.monotonic() < end:
+    while growth(before, now := measure(served, workers)) and time.monotonic() < end:
         time.sleep(1)
     return now
 

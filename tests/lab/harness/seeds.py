@@ -10,9 +10,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 
-CHUNK = 250  # seeds per report of a process
+CHUNK = 250  # seeds of a process at a time
 PROGRESS = 10_000  # seeds between two progress lines
 
 Run = Callable[[int], object]  # returns the first broken invariant, or None
@@ -43,11 +42,11 @@ def main(
         print(explain(options.seed))
         return 1 if run(options.seed) is not None else 0
     began, done, failed, jobs = time.monotonic(), 0, 0, max(1, options.jobs)
-    for count, bad in _run_all(range(options.first, options.first + options.seeds), jobs, run, prepare):
-        done += count
+    chosen = range(options.first, options.first + options.seeds)
+    for done, (seed, broken) in enumerate(zip(chosen, _run_all(chosen, jobs, run, prepare), strict=True), start=1):
         if not done % PROGRESS:
             print(f"{done} seeds, {failed} failed", file=sys.stderr, flush=True)
-        for seed in bad:
+        if broken is not None:
             failed += 1
             print(explain(seed), end="\n\n", flush=True)
         if failed >= options.failures:
@@ -58,18 +57,13 @@ def main(
     return 1 if failed else 0
 
 
-def _run_all(seeds: range, jobs: int, run: Run, prepare: Callable[[], None] | None) -> Iterator[tuple[int, list[int]]]:
-    """Run seeds; yield the number of seeds and the failed seeds of each chunk."""
-    chunks, run_chunk = [seeds[at : at + CHUNK] for at in range(0, len(seeds), CHUNK)], partial(_run_chunk, run)
+def _run_all(seeds: range, jobs: int, run: Run, prepare: Callable[[], None] | None) -> Iterator[object]:
+    """Run seeds; yield what each has broken."""
     if jobs == 1:
-        yield from map(run_chunk, chunks)
+        yield from map(run, seeds)
         return
     with ProcessPoolExecutor(jobs, initializer=prepare) as processes:
         try:
-            yield from processes.map(run_chunk, chunks)
+            yield from processes.map(run, seeds, chunksize=CHUNK)
         finally:
             processes.shutdown(cancel_futures=True)
-
-
-def _run_chunk(run: Run, seeds: range) -> tuple[int, list[int]]:
-    return len(seeds), [seed for seed in seeds if run(seed) is not None]

@@ -3,6 +3,5 @@
 commands.py   the commands, and what each makes of what is registered
 checker.py    whether a history explains what was found
 clients.py    random commands to a real daemon
-run.py        a run: clients, `kill -9`, restart, look, check
-__main__.py   many runs (`python -m tests.lab history`)
+__main__.py   runs: clients, `kill -9`, restart, look, check
 """

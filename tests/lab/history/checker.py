@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from tests.lab.history.commands import Command, Registered
+from tests.lab.history.commands import Command, Registered, only
 
 
 class Outcome(Enum):
@@ -60,9 +60,9 @@ def gaps(before: Registered, history: Sequence[Operation], found: Registered) ->
 
     Models know nothing of each other, so that each has an order of its own if there is one for all.
     """
-    names = before.names | found.names | {each.command.name for each in history}
+    names = {key[0] for key, _ in before | found} | {each.command.name for each in history}
     histories = {name: [each for each in history if each.command.name == name] for name in names}
-    searched = {name: _search(before.only(name), histories[name], found.only(name)) for name in sorted(names)}
+    searched = {name: _search(only(name, before), histories[name], only(name, found)) for name in sorted(names)}
     return {name: gap for name, gap in searched.items() if gap is not None}
 
 

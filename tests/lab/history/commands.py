@@ -1,55 +1,35 @@
 """The registry as a value, and each command's effect on it: the specification of the daemon."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 BROKEN = "broken"  # the archive whose handler cannot load
 
 
 class Version(NamedTuple):
-    """One registered version: which archive, and what was asked for."""
+    """One registered version: which archive, what was asked for, and whether it is its model's default."""
 
     archive: str
     batch_size: int
     workers: int
+    default: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Registered:
-    """Everything that is registered.
+Key = tuple[str, str]  # model, version
+Registered = frozenset[tuple[Key, Version]]  # everything that is registered
 
-    Attributes:
-        versions: (model, version) and what it is, in order.
-        defaults: model and its default version, in order.
-    """
 
-    versions: tuple[tuple[tuple[str, str], Version], ...] = ()
-    defaults: tuple[tuple[str, str], ...] = ()
+def only(name: str, registered: Registered) -> Registered:
+    """Leave out all other models."""
+    return frozenset(each for each in registered if each[0][0] == name)
 
-    @staticmethod
-    def of(versions: Mapping[tuple[str, str], Version], defaults: Mapping[str, str]) -> "Registered":
-        return Registered(tuple(sorted(versions.items())), tuple(sorted(defaults.items())))
 
-    @property
-    def names(self) -> set[str]:
-        return {name for (name, _), _ in self.versions}
-
-    def only(self, name: str) -> "Registered":
-        """Leave out all other models."""
-        return Registered(
-            tuple(each for each in self.versions if each[0][0] == name),
-            tuple(each for each in self.defaults if each[0] == name),
-        )
-
-    def __str__(self) -> str:
-        defaults = dict(self.defaults)
-        shown = [
-            f"{name}/{version}{'*' if defaults.get(name) == version else ''}"
-            f" ({what.archive}, batch {what.batch_size}, workers {what.workers})"
-            for (name, version), what in self.versions
-        ]
-        return ", ".join(shown) or "nothing"
+def shown(registered: Registered) -> str:
+    """Return what is registered, for people."""
+    versions = [
+        f"{name}/{version}{'*' * what.default} ({what.archive}, batch {what.batch_size}, workers {what.workers})"
+        for (name, version), what in sorted(registered)
+    ]
+    return ", ".join(versions) or "nothing"
 
 
 class Register(NamedTuple):
@@ -62,12 +42,11 @@ class Register(NamedTuple):
     synchronous: bool = True
 
     def applied(self, before: Registered) -> Registered | None:
-        versions, defaults = dict(before.versions), dict(before.defaults)
-        key = (self.name, self.version)
-        there = versions.get(key)
+        there = dict(before).get((self.name, self.version))
         if there is not None and not self.replace and there.archive != BROKEN:  # one that failed makes room
             return None
-        return Registered.of({**versions, key: self.what}, {self.name: self.version} | defaults)
+        default = not only(self.name, before) if there is None else there.default
+        return _with(before, {(self.name, self.version): self.what._replace(default=default)})
 
 
 class Scale(NamedTuple):
@@ -93,14 +72,11 @@ class Unregister(NamedTuple):
     version: str
 
     def applied(self, before: Registered) -> Registered | None:
-        versions, defaults = dict(before.versions), dict(before.defaults)
-        if versions.pop((self.name, self.version), None) is None:
+        key = self.name, self.version
+        there = dict(before).get(key)
+        if there is None or (there.default and len(only(self.name, before)) > 1):  # the default is the last to go
             return None
-        if defaults[self.name] == self.version:
-            if any(name == self.name for name, _ in versions):
-                return None  # the default is the last to go
-            del defaults[self.name]
-        return Registered.of(versions, defaults)
+        return before - {(key, there)}
 
 
 class SetDefault(NamedTuple):
@@ -108,9 +84,10 @@ class SetDefault(NamedTuple):
     version: str
 
     def applied(self, before: Registered) -> Registered | None:
-        if (self.name, self.version) not in dict(before.versions):
+        if (self.name, self.version) not in dict(before):
             return None
-        return Registered.of(dict(before.versions), {**dict(before.defaults), self.name: self.version})
+        own = only(self.name, before)
+        return _with(before, {key: what._replace(default=key[1] == self.version) for key, what in own})
 
 
 class Retry(NamedTuple):
@@ -120,18 +97,16 @@ class Retry(NamedTuple):
     version: str
 
     def applied(self, before: Registered) -> Registered | None:
-        return before if (self.name, self.version) in dict(before.versions) else None
+        return before if (self.name, self.version) in dict(before) else None
 
 
 Command = Register | Scale | Set | Unregister | SetDefault | Retry
 
 
-def _changed(before: Registered, name: str, version: str, **values: int) -> Registered | None:
-    versions = dict(before.versions)
-    if (name, version) not in versions:
-        return None
-    what = versions[name, version]
-    return Registered.of(
-        {**versions, (name, version): what._replace(**values)},  # type: ignore[arg-type]  # all of them are numbers
-        dict(before.defaults),
-    )
+def _with(before: Registered, versions: dict[Key, Version]) -> Registered:
+    return frozenset((dict(before) | versions).items())
+
+
+def _changed(before: Registered, name: str, version: str, **values: Any) -> Registered | None:
+    what = dict(before).get((name, version))
+    return None if what is None else _with(before, {(name, version): what._replace(**values)})

@@ -20,13 +20,13 @@ from tests.lab.history.commands import (
 )
 
 DONE, REFUSED, UNKNOWN = Outcome
-NOTHING = Registered()
+NOTHING: Registered = frozenset()
 A = Version("a", 1, 0)
 
 
 def state(default: str = "1", **versions: Version) -> Registered:
     """Make the state of the model `m`; `v1` is its version 1."""
-    return Registered.of({("m", name[1:]): what for name, what in versions.items()}, {"m": default} if versions else {})
+    return frozenset((("m", name[1:]), what._replace(default=name[1:] == default)) for name, what in versions.items())
 
 
 def done(command: Command, began: float, ended: float) -> Operation:
@@ -102,15 +102,15 @@ def test_what_cannot_have_happened_is_found(before: Registered, history: list[Op
     assert [*gaps(before, history, found)] == ["m"]
 
 
-def simulated(seed: int, clients: int = 4, each: int = 30) -> tuple[list[Operation], Registered]:
+def simulated(seed: int) -> tuple[list[Operation], Registered]:
     """Make a history of a daemon without faults, on a clock of whole numbers: each client one command at a time."""
     rng = random.Random(seed)
     registered, history, now = NOTHING, [], 0.0
     running: dict[int, tuple[Command, float, Registered | None]] = {}
-    left = [each] * clients
+    left = [30] * 4
     while any(left) or running:
         now += 1
-        client = rng.randrange(clients)
+        client = rng.randrange(len(left))
         if client in running:
             command, began, after = running.pop(client)
             history.append(Operation(client, command, REFUSED if after is None else DONE, began, now))
@@ -118,7 +118,7 @@ def simulated(seed: int, clients: int = 4, each: int = 30) -> tuple[list[Operati
             left[client] -= 1
             command = random_command(rng)
             after = command.applied(registered)
-            registered = after or registered
+            registered = registered if after is None else after
             running[client] = (command, now, after)
     return history, registered
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.served import Served
-from tests.lab.history.run import Run
+from tests.lab.history.__main__ import Run
 
 KILLS = 4
 
@@ -15,7 +15,7 @@ KILLS = 4
 def run(tmp_path: Path) -> Iterator[Run]:
     run = Run(Served(tmp_path), seed=1)
     yield run
-    run.end()
+    run.served.stop()
 
 
 @pytest.mark.heavy

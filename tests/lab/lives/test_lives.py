@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from tests.lab.harness.planted import Around, Plant, nothing, row
-from tests.lab.lives.__main__ import main
-from tests.lab.lives.life import explain, run
+from tests.lab.lives.__main__ import explain, main, run
 from tsctl.daemon.api.management.status import is_compiled
 from tsctl.daemon.http.bounds.upload import Upload
 from tsctl.daemon.http.connection import Connection

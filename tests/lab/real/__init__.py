@@ -4,7 +4,7 @@ models       the table: packages, licences, what is served, what is asked, the s
 packages     an environment of its own for them, beside the project's
 inputs       photographs, recordings and texts
 handlers     files as users write them; those of docs/examples are served, too
-asking       answers of a daemon beside those of this process
+__main__     answers of a daemon beside those of this process
 streams      live recordings: a sequence each, over each protocol
 bar          how fast `auto` is, beside the best constant batch size
 """

@@ -5,21 +5,59 @@ was wrong; 3: of the models that were named, none could be had.
 """
 
 import argparse
+import json
 import sys
 import tempfile
 import time
 import traceback
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, repeat
 from pathlib import Path
 
 from tests.e2e.served import Served
 from tests.environments import Missing
+from tests.lab.conformance.compare import unequal_values
 from tests.lab.real import bar, packages
-from tests.lab.real.asking import compare
-from tests.lab.real.models import MODELS
+from tests.lab.real.models import MODELS, RealModel
 from tests.lab.real.streams import options
 
 NONE = 3
+TIMES = 3  # that each body is sent while others wait, so that batches are mixed
+TOGETHER = 16
+CLOSE = 2e-3  # of a number, or of 1 where it is smaller: a batch adds up in another order than one row does
+
+
+def compare(served: Served, name: str, model: RealModel) -> tuple[int, list[str]]:
+    """Register a model, ask it about each body alone and in batches, and unregister it.
+
+    Returns:
+        How many answers there were, and what was wrong with each that was.
+    """
+    folder = served.folder / name
+    folder.mkdir()
+    arguments = model.serve(served, folder)
+    done = served.run("register", *arguments, "--name", name, patience=600)
+    assert done.returncode == 0, done.stderr
+    answer = model.function(folder)
+    bodies = model.bodies()
+    expected = [json.loads(json.dumps(answer(body))) for body in bodies]
+
+    def ask(number: int) -> list[str]:
+        target, body = model.question(bodies[number])
+        got = served.ask(target.format(name), body)
+        if got.status != 200:
+            return [f"{name}, body {number}: status {got.status}: {got.body[:300].decode(errors='replace')}"]
+        wrong = unequal_values("the answer", expected[number], model.answer(got.body), CLOSE, CLOSE)
+        return [f"{name}, body {number}: {where}: {its!r:.200}, expected {right!r:.200}" for where, right, its in wrong]
+
+    numbers = range(len(bodies))
+    wrong = [each for number in numbers for each in ask(number)]
+    with ThreadPoolExecutor(TOGETHER) as pool:
+        for found in pool.map(ask, chain.from_iterable(repeat(numbers, TIMES))):
+            wrong += found
+    served.tsctl("unregister", name)
+    return len(bodies) * (1 + TIMES), wrong
 
 
 def serve(served: Served, names: Sequence[str], fetch: bool) -> int:

@@ -13,7 +13,7 @@ the same seed, the same story.
     engine      production's LocalWorker over such a process, and its checks
     world       registration and models; clients send requests, operators and the machine change them
     ledger      the world's own record: each request and its outcome
-    suspicion   the same for requests that end workers; sequences: for sequences; row_checks: for rows
+    suspicion   the same for requests that end workers; sequences: for sequences
     invariants  checks whenever the loop is at rest; endings: checks at the end
     story       the events, for people
     run         one seed

@@ -5,10 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.lab.simulation.run import prepare
+
 
 @pytest.fixture(autouse=True)
-def logging_as_before() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     logger = logging.getLogger("tsctl.daemon")
     level = logger.level
+    prepare()
     yield
     logger.setLevel(level)

@@ -24,7 +24,7 @@ def check_healed(world: "World") -> None:
             world.broken("everybody is answered in the end", served=served, open=list(served.open.values()))
         for slot in pool.slots:
             given_up = slot.state is SlotState.GAVE_UP and (
-                len(slot.failures) >= RESTART_LIMIT or world.plan.faults.load_fails > 0.0
+                len(slot.failures) >= RESTART_LIMIT or "load_fails" in world.plan.faults
             )
             if slot.state is not SlotState.UP and not given_up:
                 world.broken("there are as many workers as are wanted", served=served, slot=slot, pool=pool)
@@ -40,7 +40,7 @@ def check_healed(world: "World") -> None:
         ]
         if leased:
             world.broken("no memory is left to whoever has ended", workers=leased)
-    if not world.plan_has("disk"):
+    if all(kind != "disk" for _, kind in world.plan.events):
         _check_disk(world)
 
 

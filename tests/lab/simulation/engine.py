@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from tests.lab.simulation.ledger import TICK, Entry, Served
 from tests.lab.simulation.process import Process
-from tests.lab.simulation.row_checks import check_row_sent, note_heard, note_row_ended
+from tests.lab.simulation.rows import places
 from tests.lab.simulation.suspicion import check_sent, note_ended, note_parked
 from tsctl.daemon.batching.traffic.times import rounded
 from tsctl.daemon.core.job import MAX_ATTEMPTS, Batch, Fate, Job, JobPhase, Outcome, Reply
@@ -20,6 +20,8 @@ from tsctl.daemon.workers.state import WorkerState
 
 if TYPE_CHECKING:
     from tests.lab.simulation.world import World
+
+ROUNDING = 1e-6  # seconds
 
 
 class Engine:
@@ -79,6 +81,11 @@ class WatchedRows(WatchedWorker, RowWorker):
     """The same for a worker that runs rows on their own."""
 
 
+def room_of(served: "Served", worker: "WatchedWorker") -> int:
+    """Return how many more rows a worker may be sent; with a negative number there are more than places."""
+    return places(served.made, served.model.settings.batch_size) - len(worker.rows)
+
+
 def _check_sent(world: "World", served: Served, worker: WatchedWorker, batch: Batch) -> None:
     """Check a batch sent to a worker; its jobs are SENT already."""
     names = [job.id for job in batch.jobs]
@@ -100,7 +107,10 @@ def _check_sent(world: "World", served: Served, worker: WatchedWorker, batch: Ba
     if batch.reason == "ahead" and not (whole and worker.in_flight):
         world.broken("only whole batches go ahead, to busy workers", worker=worker, batch=batch, batch_size=size)
     if served.by_rows:
-        check_row_sent(world, served, worker, batch)
+        if room_of(served, worker) < 1:
+            world.broken("a worker has no more rows than places", worker=worker, rows=list(worker.rows), batch=batch)
+        if not worker.rows:
+            worker.heard = world.loop.now()
     elif batch.reason != "ahead" and worker.in_flight:
         world.broken("a batch that does not go ahead goes to an idle worker", worker=worker, batch=batch)
     check_sent(world, worker, [world.entries[name] for name in names], batch)
@@ -209,7 +219,7 @@ class Watch:
             world.broken("there is an outcome for each job", batch=batch, outcomes=outcomes)
         still = not self._served.by_rows and (bool(worker.in_flight) or worker.in_flight.overdue is not None)
         ahead = outcomes[0].reply is None and still
-        note_row_ended(world, worker, outcomes[0], entries)
+        self._note_rows(worker, outcomes[0], entries)
         note_ended(world, worker, batch, outcomes)
         self._worked |= outcomes[0].fate is not Fate.UNSTARTED
         if self._served.sequences is not None:
@@ -231,11 +241,30 @@ class Watch:
                 self._served.open.pop(entry.name, None)
                 world.forget(entry)
 
+    def _note_rows(self, worker: WatchedWorker, outcome: Outcome, entries: Sequence[Entry]) -> None:
+        """Note that a worker gives requests back; of a worker that runs rows on their own, one at a time."""
+        world, served, now = self._world, self._served, self._world.loop.now()
+        if outcome.fate in (Fate.ANSWERED, Fate.CANCELLED):  # the worker says so, and goes on
+            worker.heard = now
+            worker.together = 0
+        else:
+            worker.together = max(worker.together, len(worker.rows))
+        for entry in entries:
+            del worker.rows[entry.name]
+            if served.by_rows and outcome.fate is Fate.LATE:
+                entry.company = worker.together
+                if now - worker.heard < min(served.timeouts) - ROUNDING:
+                    world.broken("a worker is replaced when nothing is heard of it", worker=worker, heard=worker.heard)
+        if served.by_rows:
+            worker.lone = False
+
     def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
         self._heard(worker, "streamed")
         if piece.body and piece.body.partition(b" ")[0] != job.id.encode():
             self._world.broken("a piece goes to whoever asked", job=job, piece=piece)
-        note_heard(self._world, worker, job)
+        entry = self._world.entries.get(job.id)
+        if entry is not None and not entry.left and entry.reply is None:
+            entry.heard = worker.heard = self._world.loop.now()  # type: ignore[attr-defined]
         self._batches.streamed(worker, job, piece)
 
     def late(self, worker: Worker, job: Job, reply: Reply) -> None:

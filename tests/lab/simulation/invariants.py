@@ -1,11 +1,11 @@
 """The invariants of a version at every rest of the loop, when no more calls are due."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tests.lab.simulation.engine import WatchedWorker
-from tests.lab.simulation.ledger import TICK, Served
-from tests.lab.simulation.row_checks import check_heard, check_places, room_of
+from tests.lab.simulation.engine import WatchedWorker, room_of
+from tests.lab.simulation.ledger import TICK, Entry, Served
 from tsctl.daemon.batching.queue import Queue
 from tsctl.daemon.core.job import JobPhase
 from tsctl.daemon.workers.slot import RESTART_LIMIT, SlotState
@@ -56,7 +56,7 @@ def _check_requests(world: "World", served: Served) -> None:
             sent += 1
             watched_sent += job.budget is not None and not entry.left
             if served.by_rows:
-                check_heard(world, served, entry)
+                _check_heard(world, served, entry)
         else:
             ended.append(entry)
         if now - max(job.deadline, world.loop.stalled) > TICK and not entry.left:
@@ -113,7 +113,7 @@ def _check_due(world: "World", served: Served) -> None:
     if not waiting:
         return
     if served.by_rows or served.sequences is not None:
-        check_places(world, served, waiting)
+        _check_places(world, served, waiting)
         return
     settings = model.settings
     reason = (
@@ -133,6 +133,37 @@ def _check_due(world: "World", served: Served) -> None:
         if held > TICK:
             world.broken("nobody is held for more than the maximum delay", entry=entry, held=now - entry.held,
                          max_delay=settings.max_delay)  # fmt: skip
+
+
+def _check_heard(world: "World", served: "Served", entry: "Entry") -> None:
+    """Check, at rest, that nobody waits for a row of which nothing is heard; a slow client may be the cause itself."""
+    reader = world.readers.get(entry.name)
+    silent = world.loop.now() - max(entry.heard, world.loop.stalled)
+    if silent > max(served.timeouts) + TICK and not entry.left and not (reader is not None and reader.slow):
+        world.broken("nobody waits for a row of which nothing is heard", entry=entry, silent=silent)
+
+
+def _check_places(world: "World", served: "Served", waiting: "Sequence[Entry]") -> None:
+    """Check, at rest, that no request waits beside a place for it: of rows, or where a sequence may go on."""
+    free = {}
+    for slot in served.model.pool.slots:
+        worker = slot.worker
+        if worker is None or worker.state is not WorkerState.READY:
+            continue
+        room = room_of(served, worker) if served.by_rows else not worker.in_flight  # type: ignore[arg-type]
+        if room > 0 and not worker.lone:  # type: ignore[attr-defined]
+            free[worker] = room
+    if not free:
+        return
+    due: Sequence[Entry]
+    if served.sequences is not None:
+        due = [*served.sequences.due(free), *(entry for entry in waiting if entry.mark is None)]  # type: ignore[arg-type]
+    elif any(entry.job.apart is not None or entry.job.attempt for entry in waiting):  # it may have to run alone
+        due = [] if all(worker.in_flight for worker in free) else waiting
+    else:
+        due = waiting
+    if due:
+        world.broken("no request waits beside a free place", due=due, waiting=waiting, pool=served.model.pool)
 
 
 def _check_pool(world: "World", served: Served) -> None:

@@ -5,6 +5,7 @@ Each response is checked on arrival: the first for its request, belonging to the
 
 from collections import Counter
 from collections.abc import Hashable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tests.lab.simulation.suspicion import Suspicion, check_refused
@@ -24,88 +25,57 @@ _LEFT = LEFT.body.decode()
 TICK = 0.0021  # seconds: two timer steps, one to expire and one to wake, and float rounding
 
 
+@dataclass(eq=False, slots=True)
 class Entry:
-    """One accepted request.
+    """One accepted request."""
 
-    Attributes:
-        number: the order of acceptance.
-        sent, begun: how often the request was sent to a worker, and how often a worker started it.
-        company: the number of jobs in the batch last sent with this request; of rows, that ended with its worker.
-        with_worker: a worker has the request, as far as the daemon knows.
-        held: since when the request has waited beside an idle worker; None if never.
-        left: the client has gone.
-        same: the key shared by equal requests.
-        parked: the request waits or waited for its comparison.
-        mark: its place in a sequence, or None.
-        heard: of a row that runs on its own, when the daemon last heard of it.
-        said, told: pieces of its answer that its worker has said, and that its client has received.
-        whole: `said`, when the worker said its end; None before.
-        over: when its client left, or had an answer; None before.
-    """
-
-    __slots__ = (
-        "begun", "company", "heard", "held", "job", "lane", "left", "mark", "name", "number", "over", "parked", "reply",
-        "said", "same", "sent", "served", "told", "whole", "with_worker",
-    )  # fmt: skip
-
-    def __init__(self, name: str, number: int, served: "Served") -> None:
-        self.name = name
-        self.number = number
-        self.served = served
-        self.job: Job = None  # type: ignore[assignment]  # assigned later: the job needs the entry first
-        self.lane = "normal"
-        self.sent = self.begun = self.company = self.said = self.told = 0
-        self.heard = 0.0
-        self.mark: Mark | None = None
-        self.whole: int | None = None
-        self.over: float | None = None
-        self.with_worker = self.left = self.parked = False
-        self.same: Hashable = name
-        self.held: float | None = None
-        self.reply: Reply | None = None
+    name: str
+    number: int  # the order of acceptance
+    served: "Served"
+    job: Job = field(init=False)  # the job needs the entry first
+    lane: str = "normal"
+    sent: int = 0  # how often to a worker
+    begun: int = 0  # how often by a worker
+    company: int = 0  # jobs in the batch last sent with it; of rows, those that ended with its worker
+    said: int = 0  # pieces of its answer that its worker has said
+    told: int = 0  # pieces of its answer that its client has received
+    whole: int | None = None  # `said`, when the worker said its end; None before
+    heard: float = 0.0  # of a row that runs on its own, when the daemon last heard of it
+    mark: "Mark | None" = None  # its place in a sequence
+    over: float | None = None  # when its client left, or had an answer; None before
+    with_worker: bool = False  # a worker has it, as far as the daemon knows
+    left: bool = False  # its client has gone
+    parked: bool = False  # it waits or waited for its comparison
+    same: Hashable = None  # the key shared by equal requests
+    held: float | None = None  # since when it has waited beside an idle worker; None if never
+    reply: Reply | None = None
 
     def __repr__(self) -> str:
         words = f"{self.job.phase.name} sent={self.sent} begun={self.begun} attempt={self.job.attempt}"
         return f"<{self.name} of {self.served} {words}{' left' if self.left else ''}>"
 
 
+@dataclass(eq=False)
 class Served:
-    """One registration of a version.
+    """One registration of a version."""
 
-    Attributes:
-        open: requests that have not ended.
-        workers: those whose processes have not ended, as far as the daemon knows.
-        dirty: something may have changed since the last check.
-        retired: unregistered, and all its work has ended.
-        first: lane → number of the last request sent for the first time.
-        returned: lane → number of requests returned to the queue.
-        suspicion: which requests have ended workers.
-        unfit: workers that could not start, did not load, or ended idle before their first answer.
-        counts: the expected metrics: requests, answers, batches, jobs, and 504 by place.
-        sequences: the record of its sequences; None if it has none.
-        timeouts: each response timeout that was ever set.
-        ended_with: the names of waiting requests whose sequences ended with the worker that ends now.
-    """
-
-    model: ModelVersion  # set as soon as it is made: its engine and its clock refer to this object
-    made: ModelSettings  # with which it was made
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.open: dict[str, Entry] = {}
-        self.workers: dict[WatchedWorker, None] = {}
-        self.slots: dict[int, str] = {}
-        self.first: dict[str, int] = {}
-        self.returned: Counter[str] = Counter()
-        self.suspicion = Suspicion()
-        self.unfit = 0
-        self.counts: Counter[str] = Counter()
-        self.sequences: SequenceBook | None = None
-        self.suspecting: Quarantine | None = None
-        self.timeouts: set[float] = set()
-        self.ended_with: set[str] = set()
-        self.retired = False
-        self.dirty = True
+    number: int
+    model: ModelVersion = field(init=False)  # set as soon as it is made: its engine and its clock refer to this object
+    made: ModelSettings = field(init=False)  # with which it was made
+    open: dict[str, Entry] = field(default_factory=dict)  # requests that have not ended
+    workers: "dict[WatchedWorker, None]" = field(default_factory=dict)  # not ended, as far as the daemon knows
+    slots: dict[int, str] = field(default_factory=dict)
+    first: dict[str, int] = field(default_factory=dict)  # lane → number of the last request sent for the first time
+    returned: Counter[str] = field(default_factory=Counter)  # lane → number of requests returned to the queue
+    suspicion: Suspicion = field(default_factory=Suspicion)  # which requests have ended workers
+    unfit: int = 0  # workers that could not start, did not load, or ended idle before their first answer
+    counts: Counter[str] = field(default_factory=Counter)  # expected metrics: requests, answers, batches, jobs, 504
+    sequences: "SequenceBook | None" = None  # the record of its sequences, if it has any
+    suspecting: Quarantine | None = None
+    timeouts: set[float] = field(default_factory=set)  # each response timeout that was ever set
+    ended_with: set[str] = field(default_factory=set)  # requests whose sequences ended with the worker that ends now
+    retired: bool = False  # unregistered, and all its work has ended
+    dirty: bool = True  # something may have changed since the last check
 
     def __repr__(self) -> str:
         return f"{self.model.name}/{self.model.version}#{self.number}"

@@ -16,6 +16,11 @@ from tsctl.daemon.models.settings import ROWS, ModelSettings
 BATCHES_ONLY = 100_000
 GROUPS = "parallel_type" in ROWS  # of processes: the daemon can do without them
 Model = tuple[str, str, ModelSettings]
+_TOLD = (
+    "policy", "batch_size", "max_delay", "workers", "response_timeout", "startup_timeout", "queue_jobs", "queue_bytes",
+    "queue_timeout", "client_timeout", "retry", "continuous", "asynchronous", "sequences", "max_sequences",
+    "sequence_jobs", "sequence_idle", "sequence_timeout", *["parallel_type"] * GROUPS,
+)  # fmt: skip
 
 
 def draw_modes(seed: int, models: list[Model]) -> list[Model]:
@@ -52,13 +57,5 @@ def _draw(seed: int, what: str, settings: ModelSettings) -> dict[str, Any]:
 
 
 def words_of(settings: ModelSettings) -> str:
-    """Return the mode in words, for the story; empty for whole batches of one process."""
-    words = ["continuous"] * settings.continuous + ["async"] * settings.asynchronous
-    if settings.sequences:
-        words.append(
-            f"{settings.max_sequences} sequences, {settings.sequence_jobs} requests wait, idle "
-            f"{settings.sequence_idle:g} s, in all {settings.sequence_timeout:g} s"
-        )
-    if GROUPS and settings.parallel_type:
-        words.append(f"{settings.parallel_level} ranks")
-    return ", ".join(words)
+    """Return what was drawn for a version, and is not off, for the story."""
+    return ", ".join(f"{name} {value}" for name in _TOLD if (value := getattr(settings, name)))

@@ -9,6 +9,7 @@ from tests.lab.simulation.script import SIGKILL
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.models.change import change_settings
 from tsctl.daemon.models.registrar import no_progress
+from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.version import ModelVersion
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class Operators:
             name, version, _ = chance.choice(self._world.plan.models)
             replace = chance.random() < 0.5
         synchronous = chance.random() < 0.5
-        request = self._world.request(name, version, synchronous=synchronous)
+        request = Registration(url=f"{name}/{version}", synchronous=synchronous)
         self._do(
             f"{'replace' if replace else 'register'} {name}/{version}{', and wait' if synchronous else ''}",
             self._world.registrar.register(request, replace=replace),

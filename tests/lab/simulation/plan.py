@@ -5,67 +5,32 @@ there; wide ranges would rarely hit them.
 """
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tests.lab.simulation.modes import draw_modes
 from tsctl.daemon.models.settings import ModelSettings
 
-
-@dataclass(frozen=True, slots=True)
-class Faults:
-    """The faults of a run's workers: probabilities per process or per batch.
-
-    Attributes:
-        refused, not_born: the process cannot be created, at once or later.
-        load_fails, load_crashes, load_hangs, load_slow: instead of loading.
-        dies, hangs, late: in a batch; late ones answer after the response timeout. Where rows run on their own: in a
-            step of all, or in a row; a row may also hang alone.
-        leaves: the handler closes the connection, and the process stays.
-        confused: the worker violates the protocol.
-        isolates, streams, raises: handler behaviour: the rows run alone; answers in pieces; errors.
-        stubborn: the process takes long to end when killed; `held`: a child keeps its socket or its output open.
-        deaf: the worker does not exit when asked.
-    """
-
-    refused: float = 0.0
-    not_born: float = 0.0
-    load_fails: float = 0.0
-    load_crashes: float = 0.0
-    load_hangs: float = 0.0
-    load_slow: float = 0.0
-    dies: float = 0.0
-    hangs: float = 0.0
-    late: float = 0.0
-    leaves: float = 0.0
-    confused: float = 0.0
-    isolates: float = 0.0
-    streams: float = 0.0
-    raises: float = 0.0
-    stubborn: float = 0.0
-    held: float = 0.0
-    deaf: float = 0.0
-
-
-HEALTHY = Faults()
-# Per run: the probability that each fault occurs, and then its levels.
+# The faults of a run's workers. Per run: the probability that each occurs, and then its levels, which are
+# probabilities per process or per batch; where rows run on their own, per step of all, or per row.
 _FAULTS: dict[str, tuple[float, tuple[float, ...]]] = {
-    "refused": (0.04, (0.2, 0.9)),
-    "not_born": (0.06, (0.2, 0.9)),
-    "load_fails": (0.06, (0.1, 1.0)),
+    "refused": (0.04, (0.2, 0.9)),  # the process cannot be created, at once …
+    "not_born": (0.06, (0.2, 0.9)),  # … or later
+    "load_fails": (0.06, (0.1, 1.0)),  # these four instead of loading
     "load_crashes": (0.10, (0.3, 0.9)),
     "load_hangs": (0.06, (0.2, 0.5)),
     "load_slow": (0.15, (0.5,)),
     "dies": (0.35, (0.02, 0.1, 0.4, 1.0)),
-    "hangs": (0.15, (0.02, 0.2)),
-    "late": (0.2, (0.3, 0.8)),
-    "leaves": (0.05, (0.05,)),
-    "confused": (0.05, (0.05, 0.3)),
-    "isolates": (0.15, (0.1, 0.5)),
-    "streams": (0.20, (0.1, 0.5)),
-    "raises": (0.10, (0.1, 0.5)),
-    "stubborn": (0.15, (0.2, 0.8)),
-    "held": (0.10, (0.3,)),
-    "deaf": (0.08, (0.5,)),
+    "hangs": (0.15, (0.02, 0.2)),  # a row may also hang alone
+    "late": (0.2, (0.3, 0.8)),  # answers after the response timeout
+    "leaves": (0.05, (0.05,)),  # the handler closes the connection, and the process stays
+    "confused": (0.05, (0.05, 0.3)),  # the worker violates the protocol
+    "isolates": (0.15, (0.1, 0.5)),  # no harm, as the next two: the rows run alone …
+    "streams": (0.20, (0.1, 0.5)),  # … answers in pieces …
+    "raises": (0.10, (0.1, 0.5)),  # … errors
+    "stubborn": (0.15, (0.2, 0.8)),  # the process takes long to end when killed
+    "held": (0.10, (0.3,)),  # a child keeps its socket or its output open
+    "deaf": (0.08, (0.5,)),  # the worker does not exit when asked
 }
 # Events of the daemon: the probability of each to be on a run's menu, and its weight there.
 _EVENTS: dict[str, tuple[float, int]] = {
@@ -112,6 +77,7 @@ class Plan:
 
     Attributes:
         models: name, version, settings.
+        faults: those that occur, each with its probability.
         service: (a, c): a batch of n takes a + c·n.
         events: (time, kind).
         span: duration of traffic and events.
@@ -128,7 +94,7 @@ class Plan:
     models: list[tuple[str, str, ModelSettings]]
     service: tuple[float, float]
     load_time: float
-    faults: Faults
+    faults: Mapping[str, float]
     traffic: Traffic
     events: list[tuple[float, str]]
     span: float
@@ -191,7 +157,7 @@ def draw(seed: int) -> Plan:
         models=draw_modes(seed, models),
         service=(pick((0.0, 0.002, 0.01, 0.03, 0.1, 0.2)), pick((0.0, 0.0005, 0.005))),
         load_time=load_time,
-        faults=Faults(**faults),
+        faults=faults,
         traffic=Traffic(
             bursts=sorted(bursts),
             low=pick((0.0, 0.0, 0.2, 0.5)),

@@ -11,7 +11,6 @@ import os
 import random
 from typing import TYPE_CHECKING, Any
 
-from tests.lab.simulation.plan import HEALTHY
 from tests.lab.simulation.rows import RowScript
 from tests.lab.simulation.script import SIGKILL, Script
 from tsctl.daemon.models.settings import ModelSettings
@@ -87,7 +86,7 @@ class Process:
         self._world = world
         self.chance = random.Random(world.plan.seed * 1009 + number)
         self.script = (Script if spec.mode == "batch" else RowScript)(self, world)
-        self._faults = HEALTHY if world.healed else world.plan.faults
+        self._faults = {} if world.healed else world.plan.faults
         self._request: SpawnRequest | None = None
         self._child: Child | None = None
         self._reader = FrameReader()
@@ -106,6 +105,10 @@ class Process:
         """Draw an event of this probability, unless the faults have ceased."""
         return chance > 0.0 and self.chance.random() < chance and not self._world.healed
 
+    def has(self, fault: str, share: float = 1.0) -> bool:
+        """Draw whether a fault of the plan occurs now, in this share of the cases in which it may."""
+        return self.whether(self._faults.get(fault, 0.0) * share)
+
     @property
     def code(self) -> int | None:
         """The exit status, as far as the daemon knows; None before."""
@@ -119,7 +122,7 @@ class Process:
     # The templates' interface, used by WorkerProcess.
 
     def make(self, spec: WorkerSpec, request: SpawnRequest) -> "Process":
-        if self.whether(self._faults.refused):
+        if self.has("refused"):
             request.close()
             self.stopped = True
             self._world.note("%r: no process can be made", self)
@@ -142,7 +145,7 @@ class Process:
         if request is None or request.cancelled:
             return
         request.close()
-        if self.whether(self._faults.not_born):
+        if self.has("not_born"):
             self.stopped = True
             self._world.note("%r: is not born", self)
             request.failed("its template has gone")
@@ -169,12 +172,12 @@ class Process:
         self.stopped = True
         if self.script.busy or code == SIGKILL:
             self._world.note("%r: ends (%s)%r", self, code, self.script)
-        slow = self.chance.uniform(0.3, 20.0) if self.whether(self._faults.stubborn) else 0.0001
+        slow = self.chance.uniform(0.3, 20.0) if self.has("stubborn") else 0.0001
         self.loop.outside(slow, self._died, code)
 
     def _died(self, code: int) -> None:
         draw = self.chance.uniform
-        held = 5.0 if self.whether(self._faults.held) else 0.0
+        held = 5.0 if self.has("held") else 0.0
         whose = self.chance.random() < 0.5
         self.loop.outside(draw(0.0, 0.001), self._reaped, code)
         self.loop.outside(self._after(draw(0.0, 0.001) + (held if whose else 0.0)), self._closed)

@@ -9,6 +9,7 @@ of its clients are production's (handlers/process/row_window.py).
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from tests.lab.simulation.script import SIGKILL, Script, answer_to
@@ -30,30 +31,28 @@ UNKNOWN = 1_000_000  # added to a number, it is no row's
 _PADDING = bytes(SIZE)
 
 
+@dataclass(eq=False, slots=True)
 class ActiveRow:
-    """A row that has begun.
+    """A row that has begun."""
 
-    Attributes:
-        pieces, told: how many its answer has, and how many were said.
-        large: its pieces are large.
-        began: when it was received.
-        left: the daemon has cancelled it.
-        silent: nothing more is said of it; `stuck`: not even its end.
-    """
+    message: wire.Predict
+    window: RowWindow
+    began: float  # when it was received
+    pieces: int = 0  # of its answer
+    told: int = 0  # of these, said
+    fresh: bool = True
+    large: bool = False  # its pieces are
+    left: bool = False  # the daemon has cancelled it
+    silent: bool = False  # nothing more is said of it …
+    stuck: bool = False  # … not even its end
 
-    __slots__ = (
-        "began", "fresh", "large", "left", "message", "name", "number", "pieces", "silent", "stuck", "told", "window",
-    )  # fmt: skip
+    @property
+    def number(self) -> int:
+        return self.message.batch
 
-    def __init__(self, message: wire.Predict, window: RowWindow, began: float) -> None:
-        self.began = began
-        self.message = message
-        self.number = message.batch
-        self.name = message.rows[0].id
-        self.window = window
-        self.pieces = self.told = 0
-        self.fresh = True
-        self.large = self.left = self.silent = self.stuck = False
+    @property
+    def name(self) -> str:
+        return self.message.rows[0].id
 
     @property
     def poison(self) -> bool:
@@ -172,7 +171,7 @@ class RowScript(Script):
             return
         if self.rows:
             self._world.broken("a worker with rows is not asked to leave", worker=self._process, rows=list(self.rows))
-        if self._asked_to_leave and not self._process.whether(self._faults.deaf):
+        if self._asked_to_leave and not self._process.has("deaf"):
             self._later(LEAST, self._process.end, 0)
 
     # Continuous: a step for all.
@@ -205,14 +204,14 @@ class RowScript(Script):
                 continue
             if row.told == row.pieces:
                 together.ends.append(self._ended(row, self._answer_to(row)))
-            elif row.window.passes(len((piece := row.piece()).body)):
-                chunks.append(wire.Chunk(row.number, [(0, piece)]))
-                if row.told:
+            elif chunk := self._next_piece(row):
+                chunks.append(chunk)
+                piece = chunk.pieces[0][1]
+                if row.told > 1:
                     together.rows.append(row.number)
                     together.more.append(piece.body)
                 else:
                     together.pieces.append((row.number, piece))
-                self._told(row)
         self._say([together] if self._chance.random() < 0.6 else [*chunks, *together.ends])
         self._step()
 
@@ -232,9 +231,8 @@ class RowScript(Script):
         self.reader.read(row.message)
         if row.told == row.pieces:
             self._end_row(row, self._answer_to(row))
-        elif row.window.passes(len((piece := row.piece()).body)):
-            self._told(row)
-            self._say([wire.Chunk(row.number, [(0, piece)])])
+        elif chunk := self._next_piece(row):
+            self._say([chunk])
             self._later(pause, self._go_on_with, row, pause)
         else:
             self._end_row(row, LEFT)
@@ -252,21 +250,21 @@ class RowScript(Script):
 
     def _meet_fault(self, row: ActiveRow, seconds: float, poison: bool) -> float:
         """Return how long the step, or the row, takes in the end, inf for never."""
-        faults, process, part = self._faults, self._process, self._chance.random()
-        if poison or process.whether(faults.dies):
+        process, part = self._process, self._chance.random()
+        if poison or process.has("dies"):
             self._later(seconds * part, process.die, self._chance.choice((SIGKILL, 1, -11)))
-        elif process.whether(faults.hangs):
+        elif process.has("hangs"):
             return self._hang(row, seconds)
-        elif process.whether(faults.leaves):
+        elif process.has("leaves"):
             self._later(seconds * part, self._leave_connection)
             return math.inf
-        elif process.whether(faults.confused):
+        elif process.has("confused"):
             self._later(seconds * part, self._confuse_row, row)
-        elif process.whether(faults.late):
+        elif process.has("late"):
             timeout = process.spec.response_timeout
             just = self._chance.random() < 0.5  # around the timeout itself
             seconds = timeout + self._chance.uniform(-0.001, 0.001) if just else seconds + timeout * part * 2
-        elif process.whether(faults.streams) and row.pieces > row.told:
+        elif process.has("streams") and row.pieces > row.told:
             self._later(seconds * part, self._say_piece, row)
         return seconds
 
@@ -284,11 +282,10 @@ class RowScript(Script):
 
     def _say_piece(self, row: ActiveRow) -> None:
         """Say a piece while the handler runs."""
-        if not self.stopped and self.rows.get(row.number) is row and not row.silent and row.told < row.pieces:
-            piece = row.piece()
-            if row.window.passes(len(piece.body)):
-                self._told(row)
-                self._say([wire.Chunk(row.number, [(0, piece)])])
+        if self.stopped or self.rows.get(row.number) is not row or row.silent or row.told == row.pieces:
+            return
+        if chunk := self._next_piece(row):
+            self._say([chunk])
 
     def _confuse_row(self, row: ActiveRow) -> None:
         """Violate the protocol; the daemon must expect anything after that."""
@@ -323,10 +320,10 @@ class RowScript(Script):
         """Say some messages; the process may die between any two."""
         if not messages:
             return
-        if self._process.whether(self._faults.confused):  # a thread of the handler goes on for a while
+        if self._process.has("confused"):  # a thread of the handler goes on for a while
             ended = [each.batch for each in messages if isinstance(each, wire.Done)]
             messages = [*messages, *(wire.Chunk(number, [(0, LEFT)]) for number in ended)]
-        if self._process.whether(self._faults.dies * 0.3):
+        if self._process.has("dies", share=0.3):
             for message in messages[: self._chance.randrange(len(messages) + 1)]:
                 self.say(message)
             self._process.die(self._chance.choice((SIGKILL, 1, -11)))
@@ -340,12 +337,17 @@ class RowScript(Script):
         if not self._frozen:
             super().say(message)
 
-    def _told(self, row: ActiveRow) -> None:
+    def _next_piece(self, row: ActiveRow) -> wire.Chunk | None:
+        """Return the next piece of a row, which says whose it is, and which; None where its client does not read."""
+        piece = row.piece()
+        if not row.window.passes(len(piece.body)):
+            return None
         row.told += 1
         self._world.said(row.name)
+        return wire.Chunk(row.number, [(0, piece)])
 
     def _answer_to(self, row: ActiveRow) -> wire.Answer:
-        answer = answer_to(row.message.rows[0], failed=self._process.whether(self._faults.raises))
+        answer = answer_to(row.message.rows[0], failed=self._process.has("raises"))
         return self._may_end_sequence(row.message.rows[0], answer)
 
     def _end_row(self, row: ActiveRow, answer: wire.Answer) -> None:

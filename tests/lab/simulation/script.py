@@ -8,7 +8,6 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from tests.lab.simulation.memory import Reader
-from tests.lab.simulation.plan import HEALTHY
 from tests.lab.simulation.sequences import END, ID
 from tests.lab.simulation.streams import Pour
 from tsctl.handlers import wire
@@ -36,7 +35,6 @@ class Script:
         self._world = world
         self._chance = process.chance
         self._later = world.loop.outside
-        self._faults = HEALTHY if world.healed else world.plan.faults
         self._pour: Pour | None = None
         self._inbox: deque[wire.Predict] = deque()
         self.reader = Reader(process, world)
@@ -84,14 +82,13 @@ class Script:
 
     def _load(self) -> None:
         seconds = self._world.plan.load_time * self._chance.uniform(0.5, 1.5)
-        faults = self._faults
-        if self._process.whether(faults.load_slow):
+        if self._process.has("load_slow"):
             seconds += self._chance.uniform(0.0, 1.2) * self._process.spec.startup_timeout
-        if self._process.whether(faults.load_hangs):
+        if self._process.has("load_hangs"):
             self._world.note("%r: hangs while it loads", self._process)
-        elif self._process.whether(faults.load_crashes):
+        elif self._process.has("load_crashes"):
             self._later(seconds, self._process.end, self._chance.choice((SIGKILL, 1)))
-        elif self._process.whether(faults.load_fails):
+        elif self._process.has("load_fails"):
             self._later(seconds, self._cannot_load)
         else:
             self._later(seconds, self._process.say, wire.Loaded(seconds, self._world.own_handle))
@@ -108,30 +105,30 @@ class Script:
             self._world.began(self._process, self.running)
             self.reader.read(self.running)
             self._run(self.running)
-        elif self._asked_to_leave and not self._process.whether(self._faults.deaf):
+        elif self._asked_to_leave and not self._process.has("deaf"):
             self._later(0.0005, self._process.end, 0)
 
     def _run(self, batch: wire.Predict) -> None:
         a, c = self._world.plan.service
         seconds = (a + c * len(batch.rows)) * self._chance.uniform(0.9, 1.1)
-        faults, later, part = self._faults, self._later, self._chance.random()
-        if self._process.whether(faults.streams):
+        later, part = self._later, self._chance.random()
+        if self._process.has("streams"):
             later(seconds * part * 0.9, self._stream, batch)
-        if any(row.id.endswith("!") for row in batch.rows) or self._process.whether(faults.dies):
+        if any(row.id.endswith("!") for row in batch.rows) or self._process.has("dies"):
             later(seconds * part, self._process.die, self._chance.choice((SIGKILL, 1, -11)))
-        elif self._process.whether(faults.hangs):
+        elif self._process.has("hangs"):
             self._world.note("%r: hangs%r", self._process, self)
-        elif self._process.whether(faults.leaves):
+        elif self._process.has("leaves"):
             later(seconds * part, self._leave_connection)
-        elif self._process.whether(faults.confused):
+        elif self._process.has("confused"):
             later(seconds, self._confuse, batch)
-        elif self._process.whether(faults.isolates):
+        elif self._process.has("isolates"):
             later(seconds, self._isolate, batch, seconds)
         elif self._process.whether(self._world.plan.pours):
             self._pour = Pour(self, self._world, batch, seconds / 6)
             later(seconds / 6, self._pour.pour)
         else:
-            if self._process.whether(faults.late):
+            if self._process.has("late"):
                 timeout = self._process.spec.response_timeout
                 just = self._chance.random() < 0.5  # answers around the timeout itself
                 seconds = timeout + self._chance.uniform(-0.001, 0.001) if just else seconds + timeout * part * 2
@@ -167,7 +164,7 @@ class Script:
         self._answer(batch, wire.Done(batch.batch, answers, seconds))
 
     def _finish(self, batch: wire.Predict, seconds: float) -> None:
-        raises = self._process.whether(self._faults.raises)
+        raises = self._process.has("raises")
         answers = [self._may_end_sequence(row, answer_to(row, failed=raises)) for row in batch.rows]
         self._answer(batch, wire.Done(batch.batch, answers, seconds))
 

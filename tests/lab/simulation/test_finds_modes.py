@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.lab.harness.planted import Around, Plant, nothing, row, rows
-from tests.lab.simulation.run import prepare, run
+from tests.lab.simulation.run import run
 from tsctl.daemon.api.management.status import is_compiled
 from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.core.job import Batch, Job, Reply
@@ -195,7 +195,6 @@ ERRORS = [
 def test_some_seed_finds_an_error_that_was_planted(
     plant: Plant, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prepare()
     plant(monkeypatch)
 
     found = (failure.invariant for seed in SEEDS if (failure := run(seed)) is not None)

@@ -10,7 +10,7 @@ import pytest
 from tests.lab.simulation.__main__ import main
 from tests.lab.simulation.modes import BATCHES_ONLY, GROUPS
 from tests.lab.simulation.plan import draw
-from tests.lab.simulation.run import explain, prepare, run, run_plan
+from tests.lab.simulation.run import explain, run, run_plan
 from tests.lab.simulation.story import Story
 from tsctl.daemon.api.management.status import is_compiled
 from tsctl.daemon.batching.queue import Queue
@@ -18,11 +18,6 @@ from tsctl.daemon.models.registering.spec import mode_of
 from tsctl.daemon.models.settings import ModelSettings
 
 FIRST = BATCHES_ONLY + 1  # from here on in all modes
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> None:
-    prepare()
 
 
 @pytest.mark.slow

@@ -215,14 +215,7 @@ class World:
         for process in self.processes:
             process.close()
 
-    def plan_has(self, what: str) -> bool:
-        """Return whether an event of this kind occurs in this run."""
-        return any(kind == what for _, kind in self.plan.events)
-
     # The registration's interface.
-
-    def request(self, name: str, version: str, *, synchronous: bool) -> Registration:
-        return Registration(url=f"{name}/{version}", synchronous=synchronous)
 
     def make(self, request: Registration, manifest: Manifest) -> Served:
         """Make a model as from its archive."""
@@ -263,18 +256,17 @@ class World:
 
     def registered(self, model: ModelVersion) -> None:
         served = self.served_of(model)
-        self.note("%r is registered: %s", served, _words(served.model.settings))
+        self.note("%r is registered: %s", served, words_of(served.model.settings))
 
     def retired(self, model: ModelVersion) -> None:
-        for served in self.served:
-            if served.model is model:
-                served.dirty = True
-                served.retired = model.pool.empty
-                assert isinstance(model.clock, MarkingClock)
-                armed = [timer for timer in model.clock.timers if timer.armed]
-                if served.retired and armed:
-                    self.broken("no timer is left of a version that has gone", served=served, armed=armed)
-                self.note("%r has gone%s", served, "" if served.retired else ", but for a worker")
+        served, clock = self.served_of(model), model.clock
+        served.dirty = True
+        served.retired = model.pool.empty
+        assert isinstance(clock, MarkingClock)
+        armed = [timer for timer in clock.timers if timer.armed]
+        if served.retired and armed:
+            self.broken("no timer is left of a version that has gone", served=served, armed=armed)
+        self.note("%r has gone%s", served, "" if served.retired else ", but for a worker")
 
     # Events of workers and requests.
 
@@ -291,7 +283,7 @@ class World:
                 entry.served.sequences.begun(process, entry)
             # A worker that violates the protocol may or may not have started the batch: it is replaced, and nothing is
             # known.
-            if entry.begun > (2 if self.retry(entry.served) else 1) and not self.plan.faults.confused:
+            if entry.begun > (2 if self.retry(entry.served) else 1) and "confused" not in self.plan.faults:
                 self.broken("a handler sees a request as often as it may", entry=entry)
             if entry.job.begun:
                 self.broken("what was answered in part is not run again", entry=entry)
@@ -346,14 +338,3 @@ def counted(metrics: VersionMetrics) -> dict[str, int]:
         "expired in the queue": metrics.expirations["queue"],
         "expired with a worker": metrics.expirations["worker"],
     }
-
-
-def _words(settings: ModelSettings) -> str:
-    words = words_of(settings)
-    return (
-        f"{settings.policy}, batches of {settings.batch_size}, delay {settings.max_delay:g} s, "
-        f"{settings.workers} workers, response timeout {settings.response_timeout:g} s, startup timeout "
-        f"{settings.startup_timeout:g} s, queue {settings.queue_jobs} jobs, {settings.queue_bytes} bytes, "
-        f"{settings.queue_timeout:g} s, client timeout {settings.client_timeout:g} s, retry {settings.retry}"
-        f"{words and f'; {words}'}"
-    )

@@ -5,10 +5,7 @@ is there a second time and more, with `optimize`. The others are the predecessor
 those that people serve embeddings with.
 """
 
-from tests.lab.benchmarks.peers.infinity import Infinity
-from tests.lab.benchmarks.peers.litserve import LitServe
-from tests.lab.benchmarks.peers.loop import Loop
-from tests.lab.benchmarks.peers.mosec import Mosec
+from tests.lab.benchmarks.peers.others import Infinity, LitServe, Loop, Mosec
 from tests.lab.benchmarks.peers.ours import Ours
 from tests.lab.benchmarks.peers.peer import Peer
 from tests.lab.benchmarks.peers.torchserve import TorchServe

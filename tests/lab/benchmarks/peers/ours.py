@@ -1,13 +1,11 @@
 """tsctl's daemon, as a wheel of this working tree installs it, compiled: every feature on, the access log too."""
 
 import sys
-from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 from tests.compiled import compiled
-from tests.lab.benchmarks.environments import FOLDER
-from tests.lab.benchmarks.models import archive, packages_environment
+from tests.lab.benchmarks.models import FOLDER, archive, packages_environment
 from tests.lab.benchmarks.peers.peer import Peer, Running, Setup, free_port, spawn
 
 NETWORKS = ("resnet18", "resnet152")
@@ -16,33 +14,21 @@ COMPILING = 400.0  # seconds that a worker may take to load its model: compiling
 ROUGH = 0.05  # of a probability, relative: what bfloat16 may do to it
 
 
-def daemon_command(
-    python: Sequence[str | Path], setup: Setup, mars: Sequence[Path], port: int, *further: str
-) -> list[str | Path]:
-    """Return the command of a daemon with these models of one store, whose files are in the folder of the set-up."""
-    return [
-        *python, "-m", "tsctl.daemon",
-        "--socket", setup.folder / "s",
-        "--state-dir", setup.folder / "state",
-        "--model-store", mars[0].parent,
-        "--models", ",".join(mar.name for mar in mars),
-        "--inference-address", f"127.0.0.1:{port}",
-        *further,
-    ]  # fmt: skip
-
-
 class Ours(Peer):
     """One of our daemons.
 
     Args:
         optimize: what the model is to be optimised with, beside what its handler has by default. With such a
             name it is another peer, which serves networks only.
+        python: the interpreter of an installation; by default the working tree's own, until it is installed.
+        further: lines of model-config.yaml.
     """
 
-    def __init__(self, *optimize: str) -> None:
+    def __init__(self, *optimize: str, python: Path = Path(sys.executable), further: str = "") -> None:
         self.name = "+".join(("tsctl", *optimize))
         self._optimize = optimize
-        self._python = Path(sys.executable)  # until it is installed: the working tree's own
+        self._python = python
+        self._further = further
         if "bf16" in optimize:
             self.tolerance = ROUGH
         if "compile" in optimize:
@@ -66,16 +52,21 @@ class Ours(Peer):
 
     def prepare(self, setup: Setup) -> None:
         store = setup.folder / "store"
-        if store.exists():  # it is started again
-            return
         store.mkdir()
-        overrides = f"optimize: [{', '.join(self._optimize)}]\nstartupTimeout: {self.patience:.0f}\n"
-        archive(setup.served, store, setup.batch_size, setup.delay, overrides if self._optimize else "")
+        optimized = f"optimize: [{', '.join(self._optimize)}]\nstartupTimeout: {self.patience:.0f}\n"
+        overrides = self._further + optimized * bool(self._optimize)
+        archive(setup.served, store, setup.batch_size, setup.delay, overrides)
 
     def launch(self, setup: Setup) -> Running:
         name, port = setup.served.name, free_port()
-        command = daemon_command([self._python, "-P"], setup, [setup.folder / "store" / f"{name}.mar"], port)
+        command: list[str | Path] = [
+            self._python, "-P", "-m", "tsctl.daemon",
+            "--socket", setup.folder / "s",
+            "--state-dir", setup.folder / "state",
+            "--model-store", setup.folder / "store",
+            "--models", f"{name}.mar",
+            "--inference-address", f"127.0.0.1:{port}",
+        ]  # fmt: skip
         # What was compiled is kept for the next round: it would be in the state directory, which is new in each.
         environment = {"TORCHINDUCTOR_CACHE_DIR": str(COMPILED)} | packages_environment(setup.served)
-        process = spawn(command, setup.folder, environment)
-        return Running(process, port, f"/predictions/{name}", setup.folder / "output.log", ("handlers",))
+        return spawn(setup, command, environment, port, f"/predictions/{name}", "handlers")

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.lab.benchmarks.environments import environment, version_in
+from tests.environments import make_environment
 from tests.lab.benchmarks.measuring import processes
-from tests.lab.benchmarks.models import TOLERANCE, Served
+from tests.lab.benchmarks.models import FOLDER, TOLERANCE, Served
 from tests.lab.conformance.talk import Answer, talk
 
 START = 120.0  # seconds that a server may take until its first good answer
@@ -49,14 +49,14 @@ class Running:
         process: it leads a session of its own; all its workers descend from it.
         target: the path of predictions.
         first_answer: seconds from its start until its first good answer.
-        worker_marks: what is in the command line of a worker and of no other process.
+        worker_mark: what is in the command line of a worker and of no other process.
     """
 
     process: subprocess.Popen[bytes]
     port: int
     target: str
     output: Path
-    worker_marks: Sequence[str]
+    worker_mark: str
     first_answer: float = 0.0
 
     @property
@@ -78,8 +78,8 @@ class Running:
         Raises:
             LookupError: none does.
         """
-        tree = [process.pid for process in processes.tree(self.process.pid)]
-        found = [pid for pid in tree if all(mark in processes.command_of(pid) for mark in self.worker_marks)]
+        tree = processes.tree(self.process.pid)
+        found = [pid for pid in tree if self.worker_mark in processes.command_of(pid)]
         if not found:
             raise LookupError(f"no worker among {[processes.command_of(pid) for pid in tree]}")
         return found[-1]
@@ -97,7 +97,7 @@ class Running:
 
     def stop(self) -> None:
         """End it with all its processes."""
-        pids = [process.pid for process in processes.tree(self.process.pid)]
+        pids = processes.tree(self.process.pid)
         for number, patience in ((signal.SIGTERM, STOP), (signal.SIGKILL, STOP)):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, number)
@@ -202,18 +202,21 @@ class Peer(Measured):
         raise DidNotStart(f"{self.name} does not answer as it should; {said}{tail}")
 
 
-def spawn(command: Sequence[str | Path], folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start a process in a session of its own; its output goes to `output.log` in the folder."""
-    with (folder / "output.log").open("wb") as log:
-        return subprocess.Popen(
-            [str(part) for part in command],
-            cwd=folder,
-            env={**os.environ, **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+def spawn(
+    setup: Setup, command: Sequence[str | Path], environment: Mapping[str, str], port: int, target: str, mark: str
+) -> Running:
+    """Start a server in a session of its own; its output goes to `output.log` in the folder of the set-up.
+
+    Args:
+        target, mark: as of `Running`.
+    """
+    output = setup.folder / "output.log"
+    with output.open("wb") as log:
+        process = subprocess.Popen(
+            [str(part) for part in command], cwd=setup.folder, env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+    return Running(process, port, target, output, mark)
 
 
 def free_port() -> int:
@@ -232,8 +235,10 @@ class Packaged(Peer):
     packages: Sequence[str]
 
     def install(self) -> str:
-        return version_in(self.python(), self.name)
+        program = f"from importlib.metadata import version; print(version({self.name!r}))"
+        command = [str(self.python()), "-P", "-c", program]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     def python(self) -> Path:
-        """The interpreter of its environment, which is made if it is not there."""
-        return environment(self.name, self.packages)
+        """The interpreter of its environment, which is made if it is not there. Raises: Missing."""
+        return make_environment(FOLDER / self.name, self.packages)

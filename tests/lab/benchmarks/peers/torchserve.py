@@ -72,5 +72,5 @@ class TorchServe(Packaged):
             python, "-m", "ts.model_server", "--start", "--foreground", "--ncs", "--disable-token-auth",
             "--model-store", store, "--ts-config", config,
         ]  # fmt: skip
-        process = spawn(command, folder, {"TEMP": str(folder), "TMPDIR": str(folder), "LOG_LOCATION": str(folder)})
-        return Running(process, port, f"/predictions/{name}", folder / "output.log", ("model_service_worker",))
+        environment = {"TEMP": str(folder), "TMPDIR": str(folder), "LOG_LOCATION": str(folder)}
+        return spawn(setup, command, environment, port, f"/predictions/{name}", "model_service_worker")

@@ -15,15 +15,14 @@ import select
 import socket
 import subprocess
 import sys
-import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 
 from tests.compiled import COMPILED, run_compiled
-from tests.e2e.served import Served
+from tests.http.peer import responses
+from tests.lab.benchmarks.bounds import daemon
 from tests.lab.benchmarks.measuring.awake import cores_awake
 from tests.lab.benchmarks.measuring.processes import used_by
 from tests.lab.benchmarks.streams import engine
@@ -109,35 +108,15 @@ class Clients:
 
 def tokens_of(data: bytes) -> list[str]:
     """Return the chunks of an answer; none if it is not 200."""
-    head, _, rest = data.partition(b"\r\n\r\n")
-    if b" 200 " not in head.split(b"\r\n", 1)[0]:
-        return []
-    tokens = []
-    while rest:
-        size, _, rest = rest.partition(b"\r\n")
-        length = int(size, 16)
-        if length:
-            tokens.append(rest[:length].decode())
-        rest = rest[length + 2 :]
+    answer, tokens = next(responses(data)), list[str]()
+    while answer.status == 200 and (token := answer.read1()):
+        tokens.append(token.decode())
     return tokens
 
 
-@dataclass
-class Measured:
-    """What was measured, by round.
-
-    Attributes:
-        bare, served: tokens a second of each loop.
-        first_bare, first_served, first_alone: seconds to the first token: of 32 that begin together, and of one.
-        cpu: seconds on a core of each process of the served loop, for a step.
-    """
-
-    bare: list[float] = field(default_factory=list)
-    served: list[float] = field(default_factory=list)
-    first_bare: list[float] = field(default_factory=list)
-    first_served: list[float] = field(default_factory=list)
-    first_alone: list[float] = field(default_factory=list)
-    cpu: dict[str, list[float]] = field(default_factory=dict)
+# What was measured, by round: `bare` and `served` are tokens a second of each loop; `first …` the seconds to the first
+# token, of 32 streams that begin together, and of one; `cpu …` the seconds on a core of each process for a step.
+Measured = defaultdict[str, list[float]]
 
 
 class Context:
@@ -188,61 +167,54 @@ def first_tokens(clients: Clients) -> float:
 
 
 def measure_round(made: Measured, clients: Clients, alone: Clients, pids: dict[str, int]) -> None:
-    made.bare.append(STREAMS * LONG / bare_runs(LONG, 1)[0][1])
+    made["bare"].append(STREAMS * LONG / bare_runs(LONG, 1)[0][1])
     clients.run(100)
     before = {name: used_by(pid) for name, pid in pids.items()}
-    made.served.append(STREAMS * LONG / clients.run(LONG)[1])
+    made["served"].append(STREAMS * LONG / clients.run(LONG)[1])
     for name, pid in pids.items():
-        made.cpu.setdefault(name, []).append(used_by(pid).since(before[name]).cpu / LONG)
+        made[f"cpu {name}"].append((used_by(pid) - before[name]) / LONG)
     with cores_awake():
-        made.first_bare.append(median(first for first, _ in bare_runs(SHORT, TIMES)))
-        made.first_served.append(first_tokens(clients))
-        made.first_alone.append(first_tokens(alone))
+        made["first bare"].append(median(first for first, _ in bare_runs(SHORT, TIMES)))
+        made["first of a burst of 32"].append(first_tokens(clients))
+        made["first of a single request"].append(first_tokens(alone))
 
 
 def measure(rounds: int) -> Measured:
     """Measure both loops in turns."""
-    made = Measured()
-    with tempfile.TemporaryDirectory(prefix="tsctl-streams-") as folder:
-        served = Served(Path(folder))
-        served.start()
-        try:
-            config = served.folder / "config.yaml"
-            config.write_text(CONFIG)
-            served.register(engine.__file__.removesuffix(".py"), name="engine", config_file=config)
-            [worker] = served.describe("engine")["workers"]
-            pids = {"worker": worker["pid"], "daemon": served.pid, "clients": os.getpid()}
-            clients, alone = (Clients(int(served.url.rpartition(":")[2]), count) for count in (STREAMS, 1))
-            for _ in range(rounds):
-                measure_round(made, clients, alone, pids)
-            clients.close()
-            alone.close()
-        finally:
-            served.stop()
+    made = Measured(list)
+    with daemon() as served:
+        config = served.folder / "config.yaml"
+        config.write_text(CONFIG)
+        served.register(engine.__file__.removesuffix(".py"), name="engine", config_file=config)
+        [worker] = served.describe("engine")["workers"]
+        pids = {"worker": worker["pid"], "daemon": served.pid, "clients": os.getpid()}
+        clients, alone = (Clients(int(served.url.rpartition(":")[2]), count) for count in (STREAMS, 1))
+        for _ in range(rounds):
+            measure_round(made, clients, alone, pids)
+        clients.close()
+        alone.close()
     return made
 
 
 def report(made: Measured) -> None:
-    for name, rates in (("without a server", made.bare), ("served", made.served)):
-        print(f"{name:16} {median(rates):8.0f} tokens a second, {STREAMS / median(rates) * 1e6:.0f} µs a step")
-    ratios = sorted(ours / bare for bare, ours in zip(made.bare, made.served, strict=True))
+    for title, name in (("without a server", "bare"), ("served", "served")):
+        rate = median(made[name])
+        print(f"{title:16} {rate:8.0f} tokens a second, {STREAMS / rate * 1e6:.0f} µs a step")
+    ratios = sorted(ours / bare for bare, ours in zip(made["bare"], made["served"], strict=True))
     print(f"ratio {median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})")
-    bare = median(made.first_bare)
-    for name, firsts in (("a burst of 32", made.first_served), ("a single request", made.first_alone)):
-        print(
-            f"{name:16} {median(firsts) * 1e3:.2f} ms to the first token, {(median(firsts) - bare) * 1e3:.2f} ms later"
-        )
-    for name, seconds in made.cpu.items():
-        print(f"{name:16} {median(seconds) * 1e6:.0f} µs on a core in each step")
+    bare = median(made["first bare"])
+    for name in ("a burst of 32", "a single request"):
+        first = median(made[f"first of {name}"])
+        print(f"{name:16} {first * 1e3:.2f} ms to the first token, {(first - bare) * 1e3:.2f} ms later")
+    for name in ("worker", "daemon", "clients"):
+        print(f"{name:16} {median(made[f'cpu {name}']) * 1e6:.0f} µs on a core in each step")
 
 
 def main(arguments: list[str]) -> int:
     if arguments[:1] == [BARE]:
         requests, tokens, times, pause = arguments[1:]
         for _ in range(int(times)):
-            time.sleep(
-                float(pause)
-            )  # after one a first token comes some hundredths of a millisecond later, as a server's
+            time.sleep(float(pause))  # after one a first token comes some hundredths of a millisecond later, as served
             print(*run_bare(int(requests), int(tokens)), flush=True)
         return 0
     parser = argparse.ArgumentParser(prog="python -m tests.lab.benchmarks.streams", description="Token streams.")

@@ -1,6 +1,7 @@
-"""The model as a user of LitServe serves it. Settings come from the environment."""
+"""The model as a user of LitServe serves it: `litserve_app.py PORT`; settings come from the environment."""
 
 import os
+import sys
 from typing import Annotated, Any
 
 import litserve as ls
@@ -36,4 +37,4 @@ if __name__ == "__main__":
     size, delay = int(os.environ["BENCH_BATCH_SIZE"]), float(os.environ["BENCH_DELAY"])
     model = Model(max_batch_size=size, batch_timeout=delay)
     server = ls.LitServer(model, accelerator="cpu", workers_per_device=1, timeout=120)
-    server.run(host="127.0.0.1", port=int(os.environ["PORT"]), log_level="warning", generate_client_file=False)
+    server.run(host="127.0.0.1", port=int(sys.argv[1]), log_level="warning", generate_client_file=False)
