@@ -34,8 +34,6 @@ from tsctl.daemon.models.settings import Overrides, overrides_of
 _MOST_UNPACKED = 64 * 1024 * 1024  # bytes of a tar file until the manifest: 0.2 s, while nobody is answered
 _log = logging.getLogger("tsctl.daemon.models")
 
-_MOST_UNPACKED = 64 * 1024 * 1024  # bytes of a tar file until its manifest, 0.2 s: nobody is answered meanwhile
-
 
 @dataclass(frozen=True, slots=True)
 class Listing:
