@@ -27,6 +27,7 @@ from torch import nn
 
 from tsctl.handlers.builtin.support.batches import module_of
 from tsctl.handlers.builtin.support.onnx import load_session
+from tsctl.handlers.builtin.support.weights import moved
 from tsctl.handlers.sdk.errors import HandlerError
 from tsctl.handlers.sdk.loader import classes_of, import_file
 
@@ -105,7 +106,7 @@ def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str
         case ".pt2":
             with _refused(f"`{weights_path.name}` is not a torch.export file"):
                 # An exported program has inference mode built in, and no `eval`.
-                return module_of(torch.export.load(str(weights_path))).to(device)
+                return moved(module_of(torch.export.load(str(weights_path))), device)
         case ".so":
             return _load_library(weights_path, device)
         case ".onnx":
@@ -225,7 +226,7 @@ def _load_eager(model_file: Path, weights: Path | None, config: Mapping[str, Any
         else:
             with _refused(f"`{weights.name}` does not fit {model_file.name}"):
                 model.load_state_dict(state)
-    return model.to(device).eval()
+    return moved(model, device).eval()
 
 
 def copies_weights(model: nn.Module) -> bool:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ library.nvmlDeviceGetMemoryInfo(device, sizes)
 found["by NVML"] = [*sizes]
 del taken
 torch.cuda.empty_cache()
-found["freed"] = here["card_1"]
+found["freed"], found["peak"] = here["card_1"], here["peak"] - here["memory"] >= 1 << 30
 """
 FORK = """
 read, write = os.pipe()
@@ -161,7 +162,7 @@ def test_memory_is_that_of_each_card(seen: dict[str, Any]) -> None:
     assert seen["out of memory"] == "CUDA out of memory. Tried to allocate 3.00 G"
     assert seen["used"] == [True, 1 << 30]
     assert seen["by NVML"] == [2 << 30, 1 << 30, 1 << 30]
-    assert seen["freed"] == 0
+    assert (seen["freed"], seen["peak"]) == (0, True)
 
 
 def test_a_forked_process_cannot_use_them(seen: dict[str, Any]) -> None:
@@ -225,6 +226,29 @@ def test_what_is_wanted_and_not_defined_does_nothing() -> None:
         "int cublasSgemm_v2(void) { return null_launch() != 0; }",
         "int cudaProfilerStart(void) { return 0; }",
     ]
+
+
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [
+        pytest.param("cuda: Optional[str] = None", "torch is built without CUDA", id="for the processor"),
+        pytest.param(
+            "cuda: Optional[str] = '12.8'", "torch is built for CUDA 12, and null cards are of CUDA 13", id="old"
+        ),
+    ],
+)
+def test_with_another_build_of_torch_the_reason_is_told(
+    version: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "version.py").write_text(f"__version__ = '2.14.1'\n{version}\n")
+    found = ModuleSpec("torch", None, origin=str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(library, "find_spec", lambda name: found)
+    library.folder.cache_clear()
+    try:
+        with pytest.raises(library.Unavailable, match=f"^{reason}$"):
+            library.folder()
+    finally:
+        library.folder.cache_clear()
 
 
 def test_without_a_compiler_the_reason_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cards: Cards) -> None:

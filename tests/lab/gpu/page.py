@@ -29,7 +29,9 @@ another file.
 * **GPU**: the share of the time in which a kernel ran while the daemon served, as `nvidia-smi` tells it.
 """
 NOT_YET = f"""{TITLE}
-**Not measured whole yet.** Parts have been, on an H100: [Images on a GPU](guides/gpus.md#images-on-a-gpu).
+**Not measured whole yet: a card to measure it on could not be had.** Parts have been, once, on an H100:
+[Images on a GPU](guides/gpus.md#images-on-a-gpu). What has changed since was seen on
+[null cards](testing.md#without-a-gpu-null-cards), which count calls and have no speed.
 
 {METHOD}"""
 

@@ -89,20 +89,44 @@ LACKS = (
     "s3fs",
     "gcsfs",
     "mypy",
+    "onnx",
+    "onnxruntime",
+    "onnxscript",
+    "transformers",
+    "soundfile",
+    "grpc",
+    "ray",
+    "playwright",
 )
 BARE = """
 import sys
+from importlib.machinery import PathFinder
 
-class Lacks:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in sys.argv[1:]:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+class Lacking(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.partition(".")[0] in sys.argv[1:] else super().find_spec(name, path, target)
 
-sys.meta_path.insert(0, Lacks())
-import tests.conftest, tests.handlers.conftest, tests.lab.gpu.__main__, tests.lab.gpu.parts
+sys.meta_path[sys.meta_path.index(PathFinder)] = Lacking
+"""
+IMPORT = "import tests.conftest, tests.handlers.conftest, tests.lab.gpu.__main__, tests.lab.gpu.parts"
+COLLECT = """
+import pytest
+from tests.lab.gpu.tests import commands
+
+every, compiling = (words[words.index("pytest") + 1 :] for words in commands(1))
+sys.exit(pytest.main([*every, "--collect-only"]))
 """
 
 
 @pytest.mark.slow
 def test_the_programs_for_a_bare_machine_need_nothing_that_is_missing_there() -> None:
-    subprocess.run([sys.executable, "-c", BARE, *LACKS], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, "-c", BARE + IMPORT, *LACKS], cwd=ROOT, check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.heavy
+def test_each_file_of_tests_is_read_there() -> None:
+    done = subprocess.run([sys.executable, "-c", BARE + COLLECT, *LACKS], cwd=ROOT, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stdout

@@ -1,7 +1,6 @@
 """A model's file tells its inputs: requests name them, their values get its types, and what does not fit is told."""
 
 import json
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +8,12 @@ import pytest
 import torch
 from torch import nn
 
-from tests.handlers.samples import row
+from tests.handlers.builtin.support.saved_models import JSON, ask, export, runtime_of
 from tsctl.handlers import wire
 from tsctl.handlers.builtin.support.model_inputs import ModelTensor, inputs_of
-from tsctl.handlers.runtime.runtime import Runtime
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
-JSON = "application/json"
 IDS, MASK = ModelTensor("ids", "INT64", (4,)), ModelTensor("mask", "FP32", (4,))
 
 
@@ -30,22 +27,6 @@ class Doubled(nn.Module):
         return values * 2
 
 
-def export(
-    path: Path,
-    model: nn.Module,
-    *inputs: torch.Tensor,
-    names: list[str],
-    outputs: list[str] | None = None,
-    fixed: bool = False,
-) -> None:
-    axes = None if fixed else {name: {0: "rows"} for name in (*names, *(outputs or ()))}
-    with warnings.catch_warnings():  # it is deprecated, and the fastest
-        warnings.simplefilter("ignore")
-        torch.onnx.export(
-            model, inputs, str(path), input_names=names, output_names=outputs, dynamic_axes=axes, dynamo=False
-        )
-
-
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("files")
@@ -56,20 +37,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.jit.script(Masked()).save(str(folder / "two.pt"))
     torch.jit.script(Doubled()).save(str(folder / "one.pt"))
     return folder
-
-
-def runtime_of(files: Path, name: str) -> Runtime:
-    return Runtime.load(
-        wire.Load("m", "1.0", str(files), "base_handler", {"model": {"serializedFile": name}}, batch_size=4, threads=1)
-    )
-
-
-def ask(runtime: Runtime, *documents: Any) -> list[tuple[int, Any]]:
-    rows = [row(json.dumps(each).encode(), JSON, request_id=f"r{number}") for number, each in enumerate(documents)]
-    return [
-        (each.status, json.loads(each.body) if each.status == 200 else bytes(each.body).decode())
-        for each in runtime.run(rows)
-    ]
 
 
 @pytest.mark.parametrize("name", ["two.onnx", "fixed.onnx", "two.pt"])

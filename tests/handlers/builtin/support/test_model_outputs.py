@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.handlers.builtin.support.test_model_inputs import JSON, ask, export, runtime_of
+from tests.handlers.builtin.support.saved_models import JSON, ask, export, runtime_of
 from tsctl.handlers import wire
 from tsctl.handlers.builtin.support.model_outputs import items_of_outputs, outputs_of
 from tsctl.handlers.sdk.errors import InvalidResult
