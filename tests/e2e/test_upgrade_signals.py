@@ -11,7 +11,6 @@ import pytest
 
 from tests.e2e.conftest import begin_upgrade
 from tests.e2e.served import PATIENCE, TSCTL, Served, eventually, running
-from tests.lab.benchmarks.measuring.processes import command_of
 from tests.lab.chaos.upgrades import upgrade
 from tests.lab.harness.daemon import marked
 
