@@ -108,6 +108,7 @@ _OF_CORE = (
     EventRow("limit", "warning", "a limit of the daemon was reached"),
     EventRow("log-lost", "error", "a log file, or the file of events, cannot be written"),
     EventRow("not-remembered", "error", "a change was applied, and the snapshot could not be written"),
+    EventRow("snapshot-broken", "error", "the snapshot cannot be read: no model of the last run is restored"),
     EventRow(
         "part-unused",
         "warning",
