@@ -128,12 +128,13 @@ def test_nobody_is_told_ready_before_all_that_is_listed_is_there_or_has_failed(i
     with socket.create_server(("127.0.0.1", 0)) as origin, ThreadPoolExecutor() as clients:
         origin.settimeout(PATIENCE)
         address = f"http://127.0.0.1:{origin.getsockname()[1]}/m.mar"
-        starting = clients.submit(idle.start, "--models", address, "--allowed-urls", address)  # waits for them, too
+        starting = clients.submit(idle.run, "start", "--models", address, "--allowed-urls", address)  # waits, too
         with origin.accept()[0] as download:
             idle.note_address()
             while_it_comes = idle.ask("/ready", method="GET").status
             download.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
-        starting.result()
+        told = starting.result().stderr
 
     assert while_it_comes == 503
+    assert f"warning: cannot load {address}: Failed to download archive from: {address}" in told
     eventually(lambda: idle.ask("/ready", method="GET").status == 200, "nothing is awaited any more")
