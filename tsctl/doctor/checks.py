@@ -256,6 +256,8 @@ def _permission(found: PathAccess, user: int) -> Verdict:
         return Verdict(PROBLEM, f"{text}: user {user} may not use it", access)
     if found.what == "model store" and found.mode & 0o002:
         return Verdict(WARNING, f"{text}: every user can change the code that is served", f"`chmod o-w {found.path}`")
+    if found.what == "socket directory" and found.mode & 0o1002 == 0o002:
+        return Verdict(WARNING, f"{text}: every user can put a socket in its place", f"`chmod o-w {found.path}`")
     return Verdict(OK, text)
 
 
