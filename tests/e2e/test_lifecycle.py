@@ -42,6 +42,7 @@ def test_workers_leave_when_the_daemon_is_killed_whatever_they_do(doing: str, id
     eventually(lambda: not any(map(running, workers)), "the workers leave")
     idle.start()
     assert "m" in idle.tsctl("ls")
+    assert "daemon-lost" in idle.tsctl("events", "--level", "error")
     for client in clients:
         client.close()
 
@@ -53,6 +54,7 @@ def test_stop_leaves_no_process_and_no_socket_and_keeps_what_the_next_run_restor
     idle.register("echo")
     idle.register("obey")
     idle.tsctl("unregister", "obey")
+    assert "daemon-lost" not in idle.tsctl("events")
     pids = [idle.pid, idle.describe("echo")["workers"][0]["pid"]]
 
     idle.tsctl("stop")
