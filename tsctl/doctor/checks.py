@@ -242,6 +242,10 @@ def _permission(found: PathAccess, user: int) -> Verdict:
     another = f"choose another with `{_FLAGS.get(found.what, '--state-dir')}`"
     access = f"{another}, or give user {user} access"
     if not found.exists:
+        if found.what == "model store":
+            return Verdict(
+                PROBLEM, f"{text} is not there: nothing can be registered from it", f"`mkdir -p {found.path}`"
+            )
         if not found.usable:
             return Verdict(PROBLEM, f"{text}: user {user} cannot make it", access)
         return Verdict(OK, f"{text}: will be made")

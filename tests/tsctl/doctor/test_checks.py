@@ -70,6 +70,7 @@ CASES = [
     ("permissions", access(usable=False), PROBLEM, "user 1000 may not use it"),
     ("permissions", access("model store", owner=33, mode=0o755), OK, "model store"),
     ("permissions", access("model store", owner=33, usable=False), PROBLEM, "user 1000 may not use it"),
+    ("permissions", access("model store", exists=False), PROBLEM, "is not there"),
     ("permissions", access("model store", mode=0o777), WARNING, "every user can change the code"),
     ("permissions", access("socket directory", private=False, mode=0o777), WARNING, "every user can put a socket in"),
     ("permissions", access("socket directory", private=False, owner=0, mode=0o1777), OK, "socket directory"),
