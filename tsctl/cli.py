@@ -87,7 +87,7 @@ class VerbGroup(HelpCommand, click.Group):
         try:
             return super().invoke(ctx)
         except click.ClickException as error:  # its message may quote a foreign text: a file's name
-            error.message = shown(error.message)  # type: ignore[misc] # click declares it final
+            error.message = shown(in_words(error.message))  # type: ignore[misc] # click declares it final
             raise
         except KeyboardInterrupt:
             if sys.stderr.isatty():
@@ -130,6 +130,13 @@ class VerbGroup(HelpCommand, click.Group):
         rows = all_verbs().items()
         verbs = [CompletionItem(verb, help=text) for verb, (_, text) in rows if verb.startswith(incomplete)]
         return verbs + click.Command.shell_complete(self, ctx, incomplete)
+
+
+def in_words(message: str) -> str:
+    """Return a message of click in which a text that is no number is not called an invalid range."""
+    return message.replace("not a valid integer range.", "not a whole number.").replace(
+        "not a valid float range.", "not a number."
+    )
 
 
 def unknown_verb(word: str, ctx: click.Context) -> click.UsageError:

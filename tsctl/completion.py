@@ -73,6 +73,11 @@ def complete_weight(ctx: click.Context, _param: click.Parameter, incomplete: str
     return [CompletionItem(text, help=state) for text, state in found.items() if text.startswith(incomplete)]
 
 
+def complete_file(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Let the shell complete a path."""
+    return [CompletionItem(incomplete, type="file")]
+
+
 def complete_archive(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return the archives of the model store, and what can be registered of this directory; a path if none fits."""
     found = [archive for archive in _ask(ctx, "/tsctl/store") or [] if archive["name"].startswith(incomplete)]

@@ -54,6 +54,25 @@ def await_models(client: DaemonClient, tick: Callable[[float], None], patience: 
         pause = min(2 * pause, 0.25)
 
 
+def lost_models(client: DaemonClient, started: float) -> list[str]:
+    """Return a sentence for each model of the start that could not be registered.
+
+    Args:
+        started: when the daemon did, in seconds since the epoch.
+    """
+    events = client.json("GET", "/tsctl/events", since=started, level="error", limit=1000)["events"]
+    found = [event for event in events if event["kind"] == "registration-failed"]
+    return [": ".join(filter(None, (event["model"], event["text"]))) for event in found]
+
+
+def further_addresses(status: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the services beside predictions, with their addresses; metrics only where they have one of their own."""
+    management, metrics = status.get("managementAddress"), status.get("metricsAddress")
+    found = [("management", management), ("metrics", metrics if metrics != management else None)]
+    found += [("gRPC", address) for address in status.get("grpcAddresses", ())]
+    return [(service, address) for service, address in found if address]
+
+
 def run(arguments: Sequence[str]) -> NoReturn:
     """Replace this process by the daemon, whose exit code becomes this command's."""
     os.execv(DAEMON[0], [*DAEMON, *arguments])

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
-from tsctl.completion import complete_model
+from tsctl.completion import complete_file, complete_model
 from tsctl.daemon import paths
 from tsctl.daemon.extension import Extension
 from tsctl.daemon.model_settings import ModelSetting, ValueKind
@@ -160,6 +161,14 @@ class ValueType(click.ParamType[str]):
         except ValueError as error:
             self.fail(self._told.format(value=value, error=error), param, ctx)
         return str(parsed) if isinstance(parsed, Path) else str(value)  # the daemon has another working directory
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        match self.name:
+            case "dir":
+                return [CompletionItem(incomplete, type="dir")]
+            case "file" | "path":
+                return complete_file(ctx, param, incomplete)
+        return []
 
 
 def kind_type(kind: ValueKind) -> ValueType:

@@ -131,7 +131,8 @@ def read_config_file(path: Path, environment: Mapping[str, str], decided: Collec
     meaningless = sorted(given.keys() & (STOPS.keys() | MEANINGLESS) - KEYS.keys())
     notes = []
     if unknown:
-        notes.append(f"warning: {path} has unknown keys: {', '.join(unknown)}")
+        named = ", ".join(_with_nearest(key, known) for key in unknown)
+        notes.append(f"warning: {path} has unknown keys: {named}")
     for keys, instead in INSTEAD:
         found = sorted(keys.intersection(meaningless))
         if found:
@@ -147,6 +148,14 @@ def read_config_file(path: Path, environment: Mapping[str, str], decided: Collec
         settings[KEYS[_LIST]] = given[_SNAPSHOT]._replace(text=_listed(snapshot))
     read = {key: given[key].text for key in READ & given.keys()}
     return ConfigFile(settings, _read_block(given.get(_BLOCK)), snapshot or {}, tuple(notes), read)
+
+
+def _with_nearest(key: str, known: Collection[str]) -> str:
+    """Return an unknown key, with the known one that it is but for a letter or two."""
+    from difflib import get_close_matches  # takes 8 ms
+
+    near = get_close_matches(key, known, n=1, cutoff=0.85)
+    return f"{key} ({near[0]}?)" if near else key
 
 
 def _take_vmargs(given: dict[str, PropertyValue]) -> dict[str, PropertyValue]:
@@ -184,7 +193,9 @@ def read_properties(path: Path) -> dict[str, str]:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise StartError(f"cannot read `{path}`: {error.strerror}", "name the file with `--ts-config`") from None
+        raise StartError(
+            f"cannot read `{path}`: {error.strerror}", "`--ts-config` or TS_CONFIG_FILE names it"
+        ) from None
     try:
         text = content.decode()
     except UnicodeDecodeError:

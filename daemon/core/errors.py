@@ -398,7 +398,9 @@ class NotRemembered(DaemonError):
 
     def __init__(self, file: Path, reason: str) -> None:
         self.reason = f"cannot write `{file}`: {reason}"
-        super().__init__(f"Change applied, but it could not be saved and will be lost on restart: {self.reason}.")
+        remedy = "The next change that can be saved saves this one, too."
+        lost = "Change applied, but it could not be saved and will be lost on restart"
+        super().__init__(f"{lost}: {self.reason}. {remedy}")
 
 
 class UpgradeFailed(DaemonError):

@@ -77,6 +77,7 @@ class Event(msgspec.Struct, frozen=True):
 
 _OF_CORE = (
     EventRow("started", "info", "the daemon listens"),
+    EventRow("daemon-lost", "error", "the daemon before was killed, or ended with its machine: it told of no stop"),
     EventRow("stopping", "info", "the daemon stops; running requests have their grace time"),
     EventRow("upgrade-started", "info", "another daemon is started, to replace this one"),
     EventRow("upgraded", "info", "another daemon has replaced this one"),
@@ -108,6 +109,7 @@ _OF_CORE = (
     EventRow("limit", "warning", "a limit of the daemon was reached"),
     EventRow("log-lost", "error", "a log file, or the file of events, cannot be written"),
     EventRow("not-remembered", "error", "a change was applied, and the snapshot could not be written"),
+    EventRow("snapshot-broken", "error", "the snapshot cannot be read: no model of the last run is restored"),
     EventRow(
         "part-unused",
         "warning",
@@ -265,6 +267,12 @@ def decoded(lines: Sequence[bytes]) -> list[Event]:
 KINDS: dict[str, EventRow] = {
     row.name: row for row in (*_OF_CORE, *(row for extension in EXTENSIONS for row in extension.events))
 }
+
+
+def is_lost(events: Iterable[Event]) -> bool:
+    """Return whether the daemon that has told these events, and no longer runs, ended without stopping."""
+    lives = [event.kind for event in events if event.kind in ("started", "upgraded", "stopping")]
+    return bool(lives) and lives[-1] != "stopping"
 
 
 KEPT = 2000  # events in memory: 1 MB at 500 bytes each

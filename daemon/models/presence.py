@@ -165,8 +165,8 @@ def _requirements_remedy(model: AwaitedVersion, failure: LoadFailure) -> str:
     if file is None or model.source.python is not None or not failure.error.startswith(_IMPORT):
         return ""
     return (
-        f". The archive's `{file}` is not installed: start the daemon with `--install-requirements`, or install what it"
-        " lists beside tsctl"
+        f". The archive's `{file}` is not installed: `--install-requirements` of `tsctl start`, and of `tsctl check`,"
+        " does that; or install what it lists beside tsctl"
     )
 
 

@@ -100,7 +100,7 @@ class Registrar:
         self.registry = registry
         self.gate = Gate()
         self.live = live or LiveVersions(registry, metrics or Metrics())
-        memory = SnapshotFile(paths.snapshot(config.state_dir), partial(self.events.add, "not-remembered"))
+        memory = SnapshotFile(paths.snapshot(config.state_dir), self.events.add)
         limits = Limits(config.archive_bytes, config.archive_files)
         self.directories = Directories(paths.models_dir(config.state_dir), limits, memory.keeps)
         self.archives = Archives(config, self.directories)

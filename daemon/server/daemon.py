@@ -14,6 +14,7 @@ from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.endpoints import choose_endpoints, tls_context
 from tsctl.daemon.config.tokens import read_tokens
 from tsctl.daemon.core import logs
+from tsctl.daemon.events.events import is_lost
 from tsctl.daemon.extension import Extension
 from tsctl.daemon.lifecycle.boot import Boot, ColdStart, Takeover
 from tsctl.daemon.lifecycle.notify import status_of
@@ -113,6 +114,9 @@ class Daemon:
             engine.kill_leftovers()
             raise
         await supervision.begin(parts.listening)
+        events = parts.kernel.observation.events
+        if alone and is_lost(events.after()):
+            events.add("daemon-lost", "the daemon before was killed, perhaps by the kernel, or its machine went down")
         for note in parts.notes:
             kind, _, sentence = note.partition(": ")
             _log.log(logging.WARNING if kind == "warning" else logging.INFO, sentence)
@@ -128,7 +132,7 @@ class Daemon:
         where += (url for server in self._servers for url in server.urls)
         addresses = ", ".join(dict.fromkeys(filter(None, where)))
         started = f"listening on {addresses}, pid {os.getpid()}, tsctl {tsctl_version()}"
-        parts.kernel.observation.events.add("started", started)
+        events.add("started", started)
         ready(parts.tables.status() | {"notes": [*parts.notes, *service.registrar.ledger.memory.notes]})
         where_asked = urls.inference or str(config.socket)
         self._launch.notifier.report_ready(parts.kernel.clock, partial(status_of, service.registry, where_asked))

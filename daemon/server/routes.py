@@ -86,12 +86,15 @@ class Fields:
 
 def tables_of(kernel: Kernel, services: Sequence[Service], upgrade: Upgrade, urls: Urls) -> Tables:
     """Return the routes of a daemon that starts now."""
-    started = time.time()
+    started, begun = time.time(), kernel.clock.now()
     registry, registrar, config, observation = kernel.registry, kernel.registrar, kernel.config, kernel.observation
     fields, metrics = Fields(services), dict[str, Route]()
 
+    def up() -> float:
+        return kernel.clock.now() - begun
+
     def status() -> dict[str, Any]:
-        document = status_document(config, urls, registry, started, partial(fields.of, VersionView.LIST))
+        document = status_document(config, urls, registry, started, up(), partial(fields.of, VersionView.LIST))
         return document | {"gpus": kernel.gpus.document} | observation.supervision.document | fields.own()
 
     def own(word: str) -> Any | None:
@@ -113,7 +116,7 @@ def tables_of(kernel: Kernel, services: Sequence[Service], upgrade: Upgrade, url
     described, members = partial(fields.of, VersionView.DESCRIPTION), partial(fields.of, VersionView.MEMBERS)
     managing = join(*(each.routes(Audience.MANAGERS) for each in services))
     control = join(
-        live_routes(registry, started, partial(fields.of, VersionView.LIVE), fields.own),
+        live_routes(registry, started, up, partial(fields.of, VersionView.LIVE), fields.own),
         batches_routes(registry),
         upgrade_routes(upgrade),
         *(each.routes(Audience.OPERATORS) for each in services),

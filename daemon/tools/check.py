@@ -10,7 +10,7 @@ import logging
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -93,14 +93,15 @@ async def predict(model: ModelVersion, body: bytes, content_type: str) -> Reply:
 
 
 async def check(
-    asked: Registration, sample: bytes | None, content_type: str, state_dir: Path, metrics_config: Path | None
+    asked: Registration, sample: bytes | None, content_type: str, state_dir: Path, settings: Mapping[str, str | None]
 ) -> bool:
-    """Load what a registration names, run the sample if there is one, and return whether all went well."""
-    settings = {"state_dir": str(state_dir), "socket": str(state_dir / "none"), "grace": "5"}
-    if metrics_config is not None:
-        settings["metrics_config"] = str(metrics_config)
+    """Load what a registration names, run the sample if there is one, and return whether all went well.
+
+    Args:
+        settings: further ones of the daemon.
+    """
     try:
-        config = resolve(settings, {})
+        config = resolve({**settings, "state_dir": str(state_dir), "socket": str(state_dir / "none"), "grace": "5"}, {})
     except StartError as error:
         tell("failed", status=400, message=str(error))
         return False
@@ -144,8 +145,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--fallback-batch-size", type=int)
     parser.add_argument("--input", type=Path, help="A request body to run.")
     parser.add_argument("--content-type", default="")
-    parser.add_argument("--metrics-config", type=Path, help="TorchServe's metrics.yaml.")
+    parser.add_argument("--metrics-config", help="TorchServe's metrics.yaml.")
+    parser.add_argument("--install-requirements", help="`true` to install the archive's requirements.")
     given = parser.parse_args(arguments)
+    settings = {"metrics_config": given.metrics_config, "install_requirements": given.install_requirements}
     sample = given.input.read_bytes() if given.input is not None else None
     asked = Registration(
         url=given.archive,
@@ -158,7 +161,7 @@ def main(arguments: Sequence[str]) -> int:
     logging.getLogger("tsctl.daemon.events").addHandler(logging.NullHandler())
     with tempfile.TemporaryDirectory(prefix="tsctl-check-") as state_dir:
         try:
-            good = uvloop.run(check(asked, sample, given.content_type, Path(state_dir), given.metrics_config))
+            good = uvloop.run(check(asked, sample, given.content_type, Path(state_dir), settings))
         except KeyboardInterrupt:
             return 1
     return 0 if good else 1

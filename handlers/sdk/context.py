@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from tsctl.handlers.sdk.metrics import MetricsCache
 
 SERVER_NAME = "MMS"  # TorchServe's value, which handlers compare
+SERVER_VERSION = "0.12.0"  # of the TorchServe whose behaviour handlers find here; some compare it
 
 
 class SendPieces(Protocol):
@@ -97,7 +98,7 @@ class Context:
         manifest: Mapping[str, Any],
         batch_size: int,
         gpu_id: int | None = None,
-        server_version: str = "",
+        server_version: str = SERVER_VERSION,
         model_yaml_config: Mapping[str, Any] | None = None,
         limit_max_image_pixels: bool = True,
     ) -> None:

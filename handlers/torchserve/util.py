@@ -8,7 +8,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TextIO
 
-__version__ = "0.12.0"  # the TorchServe whose behaviour handlers find here; some compare it
+from tsctl.handlers.sdk.context import SERVER_VERSION
+
+__version__ = SERVER_VERSION
 
 
 def import_class(class_name: str, module_prefix: str | None = None) -> Any:

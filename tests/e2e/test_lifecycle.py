@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -31,6 +32,7 @@ def test_workers_leave_when_the_daemon_is_killed_whatever_they_do(doing: str, id
     eventually(lambda: not any(map(running, workers)), "the workers leave")
     idle.start()
     assert "m" in idle.tsctl("ls")
+    assert "daemon-lost" in idle.tsctl("events", "--level", "error")
     for client in clients:
         client.close()
 
@@ -42,6 +44,7 @@ def test_stop_leaves_no_process_and_no_socket_and_keeps_what_the_next_run_restor
     idle.register("echo")
     idle.register("obey")
     idle.tsctl("unregister", "obey")
+    assert "daemon-lost" not in idle.tsctl("events")
     pids = [idle.pid, idle.describe("echo")["workers"][0]["pid"]]
 
     idle.tsctl("stop")
@@ -110,3 +113,20 @@ def test_the_socket_is_private_whatever_the_umask(idle: Served, tmp_path: Path) 
     kept += [logs, *logs.rglob("*")]
     assert {path.name for path in kept} >= {"snapshot.json", "daemon.log", "access.log", "start.log", "ts_log.log"}
     assert [path for path in kept if path.stat().st_mode & 0o077] == []
+
+
+@pytest.mark.thin
+def test_nobody_is_told_ready_before_all_that_is_listed_is_there_or_has_failed(idle: Served) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as origin, ThreadPoolExecutor() as clients:
+        origin.settimeout(PATIENCE)
+        address = f"http://127.0.0.1:{origin.getsockname()[1]}/m.mar"
+        starting = clients.submit(idle.run, "start", "--models", address, "--allowed-urls", address)  # waits, too
+        with origin.accept()[0] as download:
+            idle.note_address()
+            while_it_comes = idle.ask("/ready", method="GET").status
+            download.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+        told = starting.result().stderr
+
+    assert while_it_comes == 503
+    assert f"warning: cannot load {address}: Failed to download archive from: {address}" in told
+    eventually(lambda: idle.ask("/ready", method="GET").status == 200, "nothing is awaited any more")

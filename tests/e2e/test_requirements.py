@@ -42,6 +42,15 @@ def test_they_are_installed_once_beside_what_the_daemon_has(idle: Served, requir
     assert len(made) == 1
 
 
+def test_a_check_installs_them_as_well_and_leaves_nothing(idle: Served, requirements: Path) -> None:
+    idle.pack("needs_tiny", requirements_file=requirements)
+
+    done = idle.run("check", str(idle.store / "needs_tiny.mar"), str(requirements), "--install-requirements")
+
+    assert (done.returncode, done.stdout) == (0, "tiny msgspec\n"), done.stderr
+    assert not (idle.folder / "state").exists()
+
+
 def test_what_pip_said_is_told(idle: Served, tmp_path: Path) -> None:
     idle.start("--install-requirements")
     file = tmp_path / "requirements.txt"
@@ -63,6 +72,6 @@ def test_without_leave_nothing_is_installed_and_the_log_says_so(served: Served, 
 
     assert failed.returncode == 1
     assert "No module named 'tiny_dependency'" in failed.stderr
-    assert "The archive's `requirements.txt` is not installed: start the daemon with `--inst" in failed.stderr
+    assert "The archive's `requirements.txt` is not installed: `--install-requirements` of `ts" in failed.stderr
     assert "--install-requirements" in served.tsctl("logs")
     assert not (served.folder / "state" / "environments").exists()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tsctl.daemon.events.events import KINDS, LEVELS, MOST_REQUESTS, MOST_TEXT, Event, Events, Journal
+from tsctl.daemon.events.events import KINDS, LEVELS, MOST_REQUESTS, MOST_TEXT, Event, Events, Journal, is_lost
 
 
 def texts(events: list[Event]) -> list[str]:
@@ -30,6 +30,26 @@ def test_an_event_has_the_level_of_its_kind_and_a_number_above_all_before() -> N
     assert second == Event(2, 20.0, "error", "worker-exited", "m", "1.0", 7, ("a", "b"), "ended")
     with pytest.raises(KeyError):
         Events().add("something", "happened")
+
+
+@pytest.mark.parametrize(
+    ("told", "lost"),
+    [
+        pytest.param("", False, id="no daemon before"),
+        pytest.param("registration-failed", False, id="one that could not start"),
+        pytest.param("started scaled", True, id="one that was killed"),
+        pytest.param("started stopping worker-exited", False, id="one that stopped"),
+        pytest.param("started stopping started", True, id="the last one was killed"),
+        pytest.param("started upgrade-started started upgraded stopping", False, id="the successor stopped"),
+        pytest.param("started upgrade-started started upgraded", True, id="the successor was killed"),
+    ],
+)
+def test_a_daemon_that_told_of_no_stop_was_lost(told: str, lost: bool) -> None:
+    events = Events()
+    for kind in told.split():
+        events.add(kind, "")
+
+    assert is_lost(events.after()) is lost
 
 
 def test_only_the_latest_are_kept() -> None:

@@ -109,6 +109,14 @@ def test_wrong_usage_exits_with_2(invoke: Invoke, line: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "why"),
+    [("scale m two", "'two' is not a whole number."), ("upgrade --timeout soon", "'soon' is not a number.")],
+)
+def test_a_text_that_is_no_number_is_refused_in_words(invoke: Invoke, line: str, why: str) -> None:
+    assert invoke(*line.split()).stderr.endswith(f"{why}\n")
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "status",

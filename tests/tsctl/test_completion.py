@@ -32,7 +32,7 @@ def tab(line: str) -> list[str]:
     }
     result = CliRunner().invoke(main, prog_name="tsctl", env=environment)
     assert result.stderr == ""
-    return [found.partition(",")[2] for found in result.stdout.splitlines() if found.startswith("plain,")]
+    return [found.removeprefix("plain,") for found in result.stdout.splitlines()]
 
 
 def context_of(socket: Path | None = None) -> click.Context:
@@ -69,6 +69,9 @@ def test_the_script_that_is_shipped_is_fresh(invoke: Invoke, shell: str) -> None
         ("tsctl default resnet/1", ["resnet/1.0"]),
         ("tsctl route resnet ", ["2.0=", "1.0="]),
         ("tsctl route mnist 1", ["1.0="]),
+        ("tsctl start --model-store mo", ["dir,mo"]),
+        ("tsctl start --ts-config co", ["file,co"]),
+        ("tsctl archive --handler ha", ["file,ha"]),
     ],
 )
 def test_verbs_options_models_and_versions_complete(daemon: FakeDaemon, line: str, found: list[str]) -> None:

@@ -75,6 +75,15 @@ def test_a_start_waits_until_its_models_are_registered_but_not_for_ever(
     assert pauses[:2] == [0.02, 0.04] and sum(pauses) == pytest.approx(paused)
 
 
+def test_a_start_names_the_services_that_have_an_address_of_their_own() -> None:
+    one, other = "http://127.0.0.1:8081", "http://127.0.0.1:8082"
+
+    shared = launch.further_addresses({"managementAddress": one, "metricsAddress": one, "grpcAddresses": ["grpc://a"]})
+
+    assert shared == [("management", one), ("gRPC", "grpc://a")]
+    assert launch.further_addresses({"managementAddress": None, "metricsAddress": other}) == [("metrics", other)]
+
+
 def test_a_state_directory_of_a_user_that_is_none_is_refused(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TSCTL_STATE_DIR", "~nobody.at.all/x")
 

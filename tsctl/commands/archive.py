@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from tsctl.completion import complete_file
 from tsctl.daemon.marfile import FORMATS, PackError, Packing, write_archive
 from tsctl.daemon.targets import ServeTarget, folders_named, local_files, opened_by, split_function
 from tsctl.errors import CliError
@@ -37,10 +38,21 @@ _READ_IMAGES = ("image_classifier", "image_segmenter")
     "--name", "--model-name", "model_name", metavar="NAME", help="The model's name: letters, digits, `_`, `-`, `.`."
 )
 @click.option("-v", "--version", metavar="VERSION", help="The model's version, such as 1.0.")
-@click.option("--handler", metavar="HANDLER", help="A built-in handler, FILE.py or FILE.py:FUNCTION.")
+@click.option(
+    "--handler",
+    metavar="HANDLER",
+    shell_complete=complete_file,
+    help="A built-in handler, FILE.py or FILE.py:FUNCTION.",
+)
 @click.option("--model-file", type=_FILE, help="Python file with the model's one torch.nn.Module class.")
 @click.option("--serialized-file", type=_FILE, help="Weights (state_dict), TorchScript (.pt) or torch.export (.pt2).")
-@click.option("--extra-files", default="", metavar="FILES", help="Further files and directories, comma separated.")
+@click.option(
+    "--extra-files",
+    default="",
+    metavar="FILES",
+    shell_complete=complete_file,
+    help="Further files and directories, comma separated.",
+)
 @click.option("-r", "--requirements-file", type=_FILE, help="The model's own Python dependencies.")
 @click.option("-c", "--config-file", type=_FILE, help="model-config.yaml.")
 @click.option("--runtime", type=_Runtime(["python", "python3"]), default="python", show_default=True)

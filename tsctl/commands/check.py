@@ -32,10 +32,17 @@ CHECK = (sys.executable, "-P", "-m", "tsctl.daemon.tools.check")
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="TorchServe's metrics.yaml, whose metrics the handler finds.",
 )
+@click.option(
+    "--install-requirements",
+    is_flag=True,
+    envvar="TSCTL_INSTALL_REQUIREMENTS",
+    help="Install the archive's requirements, for the time of the check.",
+)
 @json_option
 def command(
-    target: str, sample: Path | None, content_type: str | None, metrics_config: Path | None, as_json: bool
-) -> None:
+    target: str, sample: Path | None, content_type: str | None, metrics_config: Path | None,
+    install_requirements: bool, as_json: bool,
+) -> None:  # fmt: skip
     """Load TARGET in a temporary worker and report the result. Needs no daemon.
 
     TARGET is an archive, a directory, or a file as for `tsctl serve`.
@@ -51,6 +58,8 @@ def command(
         given += ["--input", str(sample), "--content-type", content_type or content_type_of(sample)]
     if metrics_config is not None:
         given.append(f"--metrics-config={metrics_config}")
+    if install_requirements:
+        given.append("--install-requirements=true")
     loaded: dict[str, Any] = {}
     answer: dict[str, Any] | None = None
     with live() as progress:

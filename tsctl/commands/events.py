@@ -61,7 +61,7 @@ def command(
     Without a daemon, shows the last events of the one before.
     """
     asked = {"model": model, "level": level, "since": since}
-    shortened = False
+    seen = shortened = False
     with contextlib.suppress(KeyboardInterrupt):
         if following:
             found = follow(socket, asked | {"limit": lines})
@@ -75,10 +75,13 @@ def command(
                 hint(f"{error.message}; these are the last events of the one before")
                 found = iter(left)
         for event in found:
+            seen = True
             if as_json or not sys.stdout.isatty():
                 echo(json.dumps(event) if as_json else line_of(event))
             else:
                 shortened |= _show_cut(event)
+    if not (seen or following or as_json):
+        hint(f"there are no such events{f' of `{model}`' if model else ''}")
     if shortened:
         hint("lines are cut to the terminal; `tsctl events --json` has them whole")
 

@@ -103,7 +103,7 @@ def command(
         )
     except CliError as error:
         if target.kind == "archive" and target.path is None and error.kind == ARCHIVE_NOT_FOUND:
-            raise not_found(error, archive, Path.cwd()) from None
+            raise not_found(error, archive, Path.cwd(), client) from None
         if is_taken(error) and not replace:
             hint = "`--replace` replaces it, and no request fails; `--name` registers another model beside it"
             raise CliError(error.message, hint) from None

@@ -9,7 +9,7 @@ import click
 from tsctl.client import DaemonClient
 from tsctl.daemon.setting_values import parse_path
 from tsctl.errors import CliError
-from tsctl.launch import await_models, run, start
+from tsctl.launch import await_models, further_addresses, lost_models, run, start
 from tsctl.options import daemon_arguments, own_state_dir, setting_options
 from tsctl.streams import echo
 from tsctl.torchserve import TorchServeCommand, take_torchserve_flags, torchserve_options
@@ -24,7 +24,8 @@ def command(socket: Path | None, /, **given: Any) -> None:
 
     Returns when the models are registered, which may still be loading, or prints why the daemon could not
     start. Registers the models of the last run again. Each option has an environment variable:
-    TSCTL_MODEL_STORE for --model-store. Also accepts torchserve's flags.
+    TSCTL_MODEL_STORE for --model-store, and TSCTL_INFERENCE_ADDRESS for --host and --port together. Also
+    accepts torchserve's flags.
     """
     import os
 
@@ -36,16 +37,17 @@ def command(socket: Path | None, /, **given: Any) -> None:
     except ValueError as error:
         raise CliError(f"TSCTL_STATE_DIR: {error}") from None
     status = start(daemon_arguments(socket, given), state_dir)
-    waiting = await_models(DaemonClient(Path(status["socket"])), time.sleep)
+    client = DaemonClient(Path(status["socket"]))
+    waiting = await_models(client, time.sleep)
     for note in status.get("notes", ()):
         echo(note, err=True)
     echo(f"Started the daemon, pid {status['pid']}", err=True)
     echo(f"predictions  {status['inferenceAddress'] or 'on the control socket'}")
-    if status.get("managementAddress"):
-        echo(f"management   {status['managementAddress']}")
-    for address in status.get("grpcAddresses", ()):
-        echo(f"gRPC         {address}")
+    for service, address in further_addresses(status):
+        echo(f"{service:12} {address}")
     echo(f"control      {status['socket']}")
+    for sentence in lost_models(client, status["started"]):
+        echo(f"warning: {sentence}", err=True)
     if waiting:
         names = ", ".join(f"`{name}`" for name in waiting if name) or "one"
         echo(f"note: still being unpacked or downloaded: {names}; requests for them wait", err=True)

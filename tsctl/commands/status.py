@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from tsctl.client import DaemonClient
+from tsctl.launch import further_addresses
 from tsctl.options import json_option
 from tsctl.streams import echo_json
 from tsctl.terminal.verb import Verb
@@ -31,10 +32,9 @@ def command(socket: Path | None, as_json: bool) -> None:
     render.facts(
         [
             ("daemon", f"pid {status['pid']}, {version}, Python {status.get('pythonVersion', status['python'])}"),
-            ("up for", render.duration_text(time.time() - status["started"])),
+            ("up for", render.duration_text(status["upSeconds"])),
             ("predictions", status["inferenceAddress"] or "on the control socket"),
-            *([("management", status["managementAddress"])] if status.get("managementAddress") else []),
-            *[("gRPC", address) for address in status.get("grpcAddresses", ())],
+            *further_addresses(status),
             ("control", status["socket"]),
             ("model store", status["modelStore"] or "none"),
             ("state", status["stateDir"]),

@@ -242,6 +242,10 @@ def _permission(found: PathAccess, user: int) -> Verdict:
     another = f"choose another with `{_FLAGS.get(found.what, '--state-dir')}`"
     access = f"{another}, or give user {user} access"
     if not found.exists:
+        if found.what == "model store":
+            return Verdict(
+                PROBLEM, f"{text} is not there: nothing can be registered from it", f"`mkdir -p {found.path}`"
+            )
         if not found.usable:
             return Verdict(PROBLEM, f"{text}: user {user} cannot make it", access)
         return Verdict(OK, f"{text}: will be made")
@@ -256,6 +260,8 @@ def _permission(found: PathAccess, user: int) -> Verdict:
         return Verdict(PROBLEM, f"{text}: user {user} may not use it", access)
     if found.what == "model store" and found.mode & 0o002:
         return Verdict(WARNING, f"{text}: every user can change the code that is served", f"`chmod o-w {found.path}`")
+    if found.what == "socket directory" and found.mode & 0o1002 == 0o002:
+        return Verdict(WARNING, f"{text}: every user can put a socket in its place", f"`chmod o-w {found.path}`")
     return Verdict(OK, text)
 
 

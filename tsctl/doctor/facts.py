@@ -18,7 +18,7 @@ class PathAccess(NamedTuple):
         what: its use: `state directory`.
         exists: whether something is there; else the other values are those of the nearest directory above.
         owner: user id.
-        mode: permission bits.
+        mode: permission bits, with the sticky one.
         usable: whether this user may do with it what its use needs.
         private: whether the daemon refuses the directory if others can enter.
     """

@@ -111,7 +111,7 @@ def access_of(what: str, path: Path, needed: int, *, private: bool = False) -> P
         return PathAccess(what, str(path), exists, False, -1, 0, False, private)
     usable = os.access(there, needed if exists else os.W_OK | os.X_OK)
     directory = there.is_dir()
-    return PathAccess(what, str(path), exists, directory, status.st_uid, status.st_mode & 0o777, usable, private)
+    return PathAccess(what, str(path), exists, directory, status.st_uid, status.st_mode & 0o1777, usable, private)
 
 
 def listeners(table: str) -> dict[int, str]:

@@ -61,7 +61,7 @@ class ErrorAnswer(TsctlError):
         self.body = body
 
     def __str__(self) -> str:
-        more = f", request {self.request_id}" if self.request_id else ""
+        more = f", request {self.request_id}" if self.request_id and self.request_id not in self.message else ""
         return f"{self.message} (status {self.status}{more})"
 
 

@@ -3,9 +3,11 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from tsctl.client import DaemonClient
 from tsctl.daemon import targets
 from tsctl.daemon.targets import MODULE, ServeTarget, TargetError, split_function
 from tsctl.errors import CliError
@@ -72,17 +74,22 @@ def registered_target(text: str, directory: Path) -> ServeTarget:
     return ServeTarget(kind="archive", url=text)
 
 
-def not_found(error: CliError, text: str, directory: Path) -> CliError:
+def not_found(error: CliError, text: str, directory: Path, client: DaemonClient) -> CliError:
     """Return the error on a name that neither the directory nor the daemon's model store has.
 
     Args:
         error: the daemon's.
+        client: of the daemon, which is asked what its store has.
     """
     try:
         checked_target(text, directory)
     except CliError as missing:
-        store = "" if "has not been configured" in error.message else ", nor in the model store"
-        return CliError(f"{missing.message}{store}", missing.hint)
+        if "has not been configured" in error.message:
+            return missing
+        stored = [each["name"] for each in client.json("GET", "/tsctl/store")]
+        near = get_close_matches(text, stored, n=1)
+        hint = f"the model store has `{near[0]}`" if near else missing.hint
+        return CliError(f"{missing.message}, nor in the model store", hint)
     return error  # the file has been made meanwhile
 
 

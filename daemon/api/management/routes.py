@@ -169,7 +169,7 @@ def _register(registry: Registry, registrar: Registrar, exchange: Exchange, loca
     given = Parameters(exchange.request)
     url = given.text("url", empty=True)
     if url is None:
-        raise BadRequest("Parameter url is required.")
+        raise BadRequest(f"Parameter url is required.{given.advice}")
     given.check_names(REGISTERING, MODEL_SETTINGS)
     warnings = given.flag("warnings", False)
     runtime = given.text("runtime")

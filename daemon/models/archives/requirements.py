@@ -100,7 +100,7 @@ class Environments:
         """
         assert manifest.requirements_file is not None
         if not self._allowed:
-            hint = "they are not installed; `--install-requirements true` allows that"
+            hint = "they are not installed; `--install-requirements` allows that"
             _log.warning("%s names requirements in %s: %s", manifest.model_name, manifest.requirements_file, hint)
             return
         progress(0, 0)

@@ -170,7 +170,7 @@ class SnapshotFile:
     """The snapshot file of one state directory.
 
     Args:
-        failed: called with a sentence when a change could not be written.
+        report: called with a kind of event and a sentence: a change could not be written, or the file is broken.
 
     Attributes:
         last: the snapshot of the last run, read when this object was made.
@@ -182,10 +182,10 @@ class SnapshotFile:
         reserved: the models that were reserved when the file was written: what changes of them is part of one change.
     """
 
-    def __init__(self, file: Path, failed: Callable[[str], None] = _log.error) -> None:
-        """Read the file; a broken one is renamed, with a message in the log."""
+    def __init__(self, file: Path, report: Callable[[str, str], object]) -> None:
+        """Read the file; a broken one is renamed, and reported."""
         self._file = file
-        self._failed = failed
+        self._report = report
         self._lock = asyncio.Lock()
         self.last = Snapshot()
         self.notes: list[str] = []
@@ -261,7 +261,8 @@ class SnapshotFile:
             try:
                 await self._write(now, content)
             except OSError as error:
-                self._failed(f"a change was applied, and will be lost: cannot write {self._file}: {error.strerror}")
+                lost = f"a change was applied, and will be lost: cannot write {self._file}: {error.strerror}"
+                self._report("not-remembered", lost)
                 raise NotRemembered(self._file, str(error.strerror)) from error
             self.reserved = reserved
 
@@ -301,6 +302,6 @@ class SnapshotFile:
         except OSError as failure:
             said = f"the snapshot {self._file} is broken ({error}), and cannot be renamed: {failure.strerror}"
         else:
-            said = f"the snapshot is broken, so no model is restored; the file is kept as {aside}: {error}"
-        _log.error("%s", said)
+            said = f"the snapshot is broken, so no model is restored: register them again; kept as {aside}: {error}"
+        self._report("snapshot-broken", said)
         self.notes.append(f"warning: {said}")

@@ -41,7 +41,8 @@ REGISTERED = sentence(
 
 
 def not_allowed(url: str) -> tuple[int, Any]:
-    return error(404, "ModelNotFoundException", f"Given URL {url} does not match any allowed URL(s)")
+    why = "the daemon's `--allowed-urls` has no pattern for it"
+    return error(404, "ModelNotFoundException", f"Given URL {url} does not match any allowed URL(s): {why}")
 
 
 def test_a_remote_archive_is_served_like_a_file(tmp_path: Path, web: Web) -> None:

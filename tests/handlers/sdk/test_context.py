@@ -27,6 +27,7 @@ def test_it_says_what_is_served(loading: Context) -> None:
     bare = Context("net", "/", {}, 1)
     assert bare.model_yaml_config == {}
     assert (bare.system_properties["gpu_id"], bare.system_properties["limit_max_image_pixels"]) == (None, True)
+    assert bare.system_properties["server_version"] == "0.12.0", "as `ts.__version__`"
 
 
 def test_a_request_processor_has_torchserves_members() -> None:

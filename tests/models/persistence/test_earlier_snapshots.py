@@ -98,7 +98,7 @@ def test_a_file_that_an_earlier_version_wrote_is_current_until_it_changes(tmp_pa
     file = tmp_path / "snapshot.json"
     file.write_bytes(document(SAID))
 
-    memory = SnapshotFile(file)
+    memory = SnapshotFile(file, print)
 
     assert memory.is_current()
     file.write_bytes(document(UNSAID))

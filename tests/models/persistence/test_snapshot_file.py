@@ -1,7 +1,6 @@
 """A change is on the disk before it is answered, and nothing else is."""
 
 import asyncio
-import logging
 import os
 import stat
 from pathlib import Path
@@ -181,20 +180,19 @@ async def test_a_directory_that_the_disk_may_refer_to_is_kept_until_a_write_succ
     assert bench.remembered == {} and bench.unpacked == 0
 
 
-async def test_a_broken_snapshot_is_kept_aside_with_every_directory_and_told_in_the_log_and_to_who_asks(
-    bench: StubDaemon, caplog: pytest.LogCaptureFixture
+async def test_a_broken_snapshot_is_kept_aside_with_every_directory_and_told_as_an_event_and_to_who_starts(
+    bench: StubDaemon,
 ) -> None:
     await bench.register(bench.mar("a"))
     bench.snapshot.write_bytes(b"{")
 
-    with caplog.at_level(logging.ERROR, "tsctl.daemon.models"):
-        again = await bench.restart()
+    again = await bench.restart()
 
     aside = bench.snapshot.with_name("snapshot.broken-1.json")
     assert aside.read_bytes() == b"{" and again.names == [] and again.unpacked == 1
-    assert "the snapshot is broken, so no model is restored" in caplog.text and str(aside) in caplog.text
-    [note] = again.registrar.ledger.memory.notes
-    assert note.startswith("warning: the snapshot is broken, so no model is restored; the file is kept as ")
+    said = f"the snapshot is broken, so no model is restored: register them again; kept as {aside}: Input data was"
+    [event] = [each for each in again.registrar.events.after(0) if each.kind == "snapshot-broken"]
+    assert event.text.startswith(said) and again.registrar.ledger.memory.notes == [f"warning: {event.text}"]
     await again.register(again.mar("b"))
     assert [*again.remembered] == ["b/1.0"]
 

@@ -23,6 +23,7 @@ def test_an_address(given: str) -> str:
 @pytest.mark.parametrize(
     "text",
     [
+        "127.0.0.1:8080",
         "ftp://a",
         "http://",
         "http://a:99999",

@@ -154,6 +154,8 @@ def test_an_error_of_the_daemon_has_its_words() -> None:
     assert isinstance(error, ErrorAnswer)
     assert (error.message, error.kind, error.status, error.request_id) == ("Model not found: net", "K", 404, "9")
     assert str(error) == "Model not found: net (status 404, request 9)"
+    named = refused(503, document("Prediction failed (Request 9)"), x_request_id="9")
+    assert str(named) == "Prediction failed (Request 9) (status 503)"
 
 
 @pytest.mark.parametrize("body", [b"too bad", b'["too bad"]', b'{"why": "too bad"}', b"x" * 10_000])

@@ -73,8 +73,8 @@ def harmless(text: str) -> bool:
 
 STATUS = {
     "pid": 77, "version": "0.1.0", "python": "/usr/bin/python3", "prefix": "/usr", "pythonVersion": "3.12",
-    "started": 0, "inferenceAddress": "http://127.0.0.1:8080", "socket": "/run/control.sock", "modelStore": "/store",
-    "stateDir": "/state", "models": [model("net", "1.0")],
+    "started": 0, "upSeconds": 0.0, "inferenceAddress": "http://127.0.0.1:8080", "socket": "/run/control.sock",
+    "modelStore": "/store", "stateDir": "/state", "models": [model("net", "1.0")],
 }  # fmt: skip
 SAID = {"status": "Registered", "modelName": "net", "modelVersion": "1.0", "warning": "beware", "error": "e"}
 

@@ -24,7 +24,8 @@ def model(name: str = "m", version: str = "1.0", **facts: Any) -> dict[str, Any]
 
 def live(time: float, *models: dict[str, Any], started: float = 1000.0) -> dict[str, Any]:
     """Return a live document."""
-    return {"time": time, "started": started, "pid": 42, "version": "9.9", "models": list(models)}
+    up = time - started
+    return {"time": time, "started": started, "upSeconds": up, "pid": 42, "version": "9.9", "models": list(models)}
 
 
 def answered(total: int, failed: int = 0, **facts: Any) -> dict[str, Any]:

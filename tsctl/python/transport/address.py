@@ -1,6 +1,7 @@
 """Where a daemon is: the path of its control socket, or an http(s) URL."""
 
 import os
+import re
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -8,6 +9,7 @@ from urllib.parse import urlsplit
 from tsctl.daemon import paths
 
 _PORTS = {"http": 80, "https": 443}
+_PLACE = re.compile(r"[\w.-]+:\d+")
 
 
 class DaemonAddress(NamedTuple):
@@ -42,13 +44,15 @@ def read_address(given: str | os.PathLike[str] | None) -> DaemonAddress:
     """Parse a socket path or a URL; None is `TSCTL_SOCKET`, or the default control socket.
 
     Raises:
-        ValueError: the text is a URL that cannot be asked, or the path is too long for a socket.
+        ValueError: the text is a URL that cannot be asked, or HOST:PORT, or the path is too long for a socket.
     """
     if given is None:
         given = os.environ.get("TSCTL_SOCKET") or paths.default_socket()
     text = os.fspath(given)
     if "://" in text and not text.startswith("unix://"):
         return _read_url(text)
+    if _PLACE.fullmatch(text):
+        raise ValueError(f"`{text}` is neither a path nor a URL; write http://{text}, or ./{text} for a socket")
     path = Path(os.path.expanduser(text.removeprefix("unix://"))).absolute()
     try:
         paths.check_socket_path(path)

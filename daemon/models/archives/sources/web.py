@@ -48,12 +48,13 @@ def check_url(url: str, allowed: Sequence[str]) -> None:
     forms = _decodings(url)
     if any(".." in re.split(r"[/\\]", form) for form in forms):
         raise ArchiveNotFound(f"Relative path is not allowed in url: {url}")
+    refused = f"Given URL {url} does not match any allowed URL(s)"
     if not _plain(url):
-        raise ArchiveNotFound(f"Given URL {url} does not match any allowed URL(s)")
+        raise ArchiveNotFound(f"{refused}: programs read it differently; encode spaces, backslashes and so on")
     for form in forms:
         if not any(re.fullmatch(pattern, form, re.IGNORECASE) for pattern in allowed):
-            decoded = "" if form == url else f": it may be read as {form!r}"
-            raise ArchiveNotFound(f"Given URL {url} does not match any allowed URL(s){decoded}")
+            decoded = "" if form == url else f"it may be read as {form!r}, and "
+            raise ArchiveNotFound(f"{refused}: {decoded}the daemon's `--allowed-urls` has no pattern for it")
 
 
 def _decodings(url: str) -> list[str]:
