@@ -31,7 +31,7 @@ SHARE: Final = 0.01
 CREDIT: Final = 16.0
 EVERY: Final = 16  # batches from one try to the next, at least …
 AT_FIRST: Final = 3  # … and while the credit lasts
-FULL: Final = 4  # batches as large as a limit that rises, after which it is doubled, …
+FULL: Final = 4  # batches as large as a limit that rises, or a share of clients, after which it is doubled, …
 PAYS: Final = 0.98  # … if a request of theirs costs no more of one in batches of the limit before
 COLD: Final = 8  # batches at first: memory is new, and caches are empty
 OVERHEAD: Final = 0.0002  # seconds
@@ -114,7 +114,7 @@ class BestSize:
         most = self.most
         self.size = most if self.resting else min(most, self._first)
         self._rising = self.size < most  # the limit, up to the batch size
-        self._before = self._full = 0  # the limit before this one; batches as large as this one
+        self._before = self._full = 0  # the limit before this one; full batches since it changed
         self.changes += 1
         self._costs: dict[int, SizeCost] = {}
         self._usual = max(most, 2)  # requests of a batch with nothing to wait for; fewer are not enough for a try
@@ -225,8 +225,8 @@ class BestSize:
             self._refer_to(count)
         if tried or not self._total % EVERY:
             self._choose()
-        if self._rising and count >= rounded(self.size):
-            self._rise()
+        if self._rising and count >= rounded(self._full_size):
+            self._rise(count)
 
     @property
     def trying(self) -> bool:
@@ -274,16 +274,26 @@ class BestSize:
     def _spans(self, each: SizeCost) -> float:
         return each.spans * self._weight(each) / each.weight
 
-    def _rise(self) -> None:
-        """Double a first limit while that pays; else go back to the one before."""
+    @property
+    def _full_size(self) -> int:
+        """Return how many requests are a full batch, while the limit rises: the share of clients that are split.
+
+        Else a share between the limit before and this one would stay: no batch would ever be as large as the limit.
+        """
+        return min(self.share, self.size) if self.size < 2 * self.share else self.size
+
+    def _rise(self, size: int) -> None:
+        """Double a first limit while batches of this size pay; else go back to the one before."""
         self._full += 1
         if self._full < FULL:
             return
-        known, size, before = self._known(), rounded(self.size), rounded(self._before)
+        known, before = self._known(), rounded(self._before)
         if size not in known:  # its few batches are forgotten
             return
         self._full = 0
         if before in known and known[size].cost > PAYS * known[before].cost:
+            if size < rounded(self.size):  # hardly more than before, which says little of twice as many
+                return
             self.size, self._rising = self._before, False
         elif self.size < self.most:
             self._before, self.size = self.size, min(2 * self.size, self.most)

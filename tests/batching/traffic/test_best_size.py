@@ -134,6 +134,25 @@ def test_batches_that_reach_a_first_limit_once_in_a_long_while_raise_nothing() -
     assert workers.best.size == 8
 
 
+@pytest.mark.parametrize(
+    ("curve", "share", "sizes"),
+    [
+        pytest.param(lambda n: 0.02 + 0.004 * n, 11, [8, 16, 32], id="it is doubled where they are cheaper"),
+        pytest.param(lambda n: 0.02 + 0.004 * n, 8, [8, 16], id="which the limit before let, too"),
+        pytest.param(lambda n: 0.001 + 0.02 * n, 11, [8, 16], id="which says little of twice as many if they are not"),
+    ],
+)
+def test_a_first_limit_goes_on_rising_while_a_share_of_the_clients_is_all_that_comes_together(
+    curve: Curve, share: int, sizes: list[int]
+) -> None:
+    workers = Workers(curve, 32, waiting=share, first=8, noise=0.0)
+    workers.best.share = share
+
+    workers.run(30)
+
+    assert workers.sizes == sizes, workers.best
+
+
 def test_a_batch_size_that_grows_again_is_risen_to_or_allowed_at_once() -> None:
     workers = Workers(lambda n: 0.02 + 0.004 * n, 32, first=8, noise=0.0)
     workers.run(10)
