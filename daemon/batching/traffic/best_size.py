@@ -40,7 +40,7 @@ FEW: Final = 1.5  # batches: a size with less weight is not known …
 ENOUGH_TO_CHOOSE: Final = 2.5  # … and with less not chosen
 ONE: Final = 0.5  # of a batch: enough to leave a size alone that is …
 FAR: Final = 1.25  # … so many times as dear as the present one
-VERY_FAR: Final = 2.0  # … or after its first batch, in which memory is new and code is compiled
+VERY_FAR: Final = 2.0  # … or, for those beyond it, its first batch, in which memory is new and code is compiled
 BEYOND: Final = 1.05  # times as dear, as predicted from so many other sizes: such a size is left alone, too
 VARIED: Final = 4
 USUAL: Final = 0.04  # of the cost, squared: the variance that is expected at first …
@@ -63,15 +63,18 @@ class SizeCost:
         cost: of a request, in shares of the pace; the mean of `weight` batches, as of the batch number `last`.
         variance: of one batch's cost.
         spans: as `weight`, but batches that ran close to each other count as one.
+        first: it was just one batch, or the others are forgotten: the first one may have compiled code, or met cold
+            memory.
         seen: seconds in the workers until its latest batch.
         judged: the size beside which it is hardly cheaper, which is believed until it is forgotten; 0 for none.
     """
 
-    __slots__ = ("cost", "judged", "last", "seen", "spans", "variance", "weight")
+    __slots__ = ("cost", "first", "judged", "last", "seen", "spans", "variance", "weight")
 
     def __init__(self) -> None:
         self.cost = self.variance = self.weight = self.spans = self.seen = 0.0
         self.judged = self.last = 0
+        self.first = True
 
     def __repr__(self) -> str:
         return f"<{self.cost:.3f} ± {math.sqrt(self.variance):.3f}, {self.weight:.1f} times>"
@@ -203,16 +206,23 @@ class BestSize:
         if not self._reference:
             self._reference, self._pace, self._credit = count, pace, CREDIT * seconds
         cost = min(pace / self._pace, CLIP * max(1.0, known.cost))
+        lost = min(seconds, cost * self._pace * count)  # code is compiled once: else that would end the tries
+        if known.first and cost * VERY_FAR < known.cost:  # what took so long does not come again
+            known.cost, known.weight, known.spans = cost, 0.0, 0.0
+            if count == self._reference:
+                self._refer_to(count)
+                cost, self._credit = 1.0, CREDIT * seconds
         if count == self._reference:
             self._pace += (cost * self._pace - self._pace) * max(PACE, 1.0 / (known.weight + 1.0))
         weight = self._weight(known)
         if tried:  # of a known size only what it takes longer than the commonest one is a loss
-            self._tried += seconds * (max(0.0, 1.0 - 1.0 / known.cost) if weight >= FEW else 1.0)
+            self._tried += lost * (max(0.0, 1.0 - 1.0 / known.cost) if weight >= FEW else 1.0)
         spans = known.spans * weight / known.weight if weight else 0.0
         known.spans = min(spans + (min(1.0, (self._busy - known.seen) / MOMENT) if weight else 1.0), MANY)
         if weight < FEW:
             known.judged = 0
         known.weight, known.last, known.seen = min(weight + 1.0, MANY), self._total, self._busy
+        known.first = weight < ONE
         part, error = 1.0 / known.weight, cost - known.cost
         if weight >= 1.0:
             share = error / known.cost
@@ -371,7 +381,9 @@ class BestSize:
             if each is None or weight < ONE:
                 if predicted and self._times.of(size) + OVERHEAD > BEYOND * size * now.cost * self._pace:
                     continue
-            elif self._is_far(each, now) or (weight >= FEW and self._is_decided(size, each, present)):
+            elif (not each.first and self._is_far(each, now)) or (
+                weight >= FEW and self._is_decided(size, each, present)
+            ):
                 continue
             best, least = size, weight
         return best

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tsctl.daemon.batching.traffic.best_size import EVERY, SHARE, BestSize
+from tsctl.daemon.batching.traffic.best_size import COLD, EVERY, SHARE, BestSize
 from tsctl.daemon.batching.traffic.times import BatchTimes
 
 Curve = Callable[[int], float]
@@ -21,9 +21,13 @@ class Workers:
         waiting: requests, whenever a batch is made.
         noise: each batch takes so much longer or shorter, at most.
         first: the first limit; 0 for `most`.
+        compiling: the first batch of each size takes so many times as long.
     """
 
-    def __init__(self, curve: Curve, most: int, waiting: int = 100, noise: float = 0.05, first: int = 0) -> None:
+    def __init__(
+        self, curve: Curve, most: int, waiting: int = 100, noise: float = 0.05, first: int = 0, compiling: float = 1.0
+    ) -> None:
+        self.compiling = compiling
         self.times = BatchTimes()
         self.best = BestSize(most, self.times, first)
         self.curve, self.waiting, self.noise = curve, waiting, noise
@@ -39,6 +43,8 @@ class Workers:
             count = min(self.best.next(self.waiting, 1), self.waiting)
             self.best.sent(count)
             seconds = self.curve(count) * self.chance.uniform(1.0 - self.noise, 1.0 + self.noise)
+            if count not in self.sent:
+                seconds *= self.compiling
             self.times.learn_batch(count, seconds)
             self.best.returned(count, seconds)
             self.sent[count] += 1
@@ -81,6 +87,32 @@ def test_a_first_limit_leads_to_the_same_size(name: str) -> None:
     workers = Workers(curve, most, first=8)
 
     assert workers.run(LONG) in best, workers.best
+
+
+@pytest.mark.parametrize("first", [0, 8])
+@pytest.mark.parametrize("compiling", [1.5, 3.0, 20.0])
+@pytest.mark.parametrize("name", CURVES)
+def test_the_size_with_the_best_rate_is_found_where_the_first_batch_of_each_size_is_slow(
+    name: str, compiling: float, first: int
+) -> None:
+    curve, most, best = CURVES[name]
+    workers = Workers(curve, most, first=first, compiling=compiling)
+
+    found = workers.run(LONG)
+
+    rate, optimum = found / curve(found), max(size / curve(size) for size in best)
+    assert rate > 0.94 * optimum, workers.best
+
+
+@pytest.mark.parametrize("compiling", [3.0, 20.0])
+def test_nothing_is_measured_by_the_first_batch_of_the_commonest_size_where_it_is_slow(compiling: float) -> None:
+    workers = Workers(lambda n: 0.025 * n, 8, waiting=3, compiling=compiling)
+    workers.run(COLD)
+    workers.waiting = 100
+    workers.run(6)
+
+    assert workers.best.costs[8] == pytest.approx(0.025, rel=0.05)
+    assert workers.run(LONG) == 1
 
 
 @pytest.mark.parametrize(
