@@ -38,9 +38,8 @@ OVERHEAD: Final = 0.0002  # seconds
 MOMENT: Final = 0.02  # seconds in which whatever slows down one batch slows down the next ones, too
 FEW: Final = 1.5  # batches: a size with less weight is not known …
 ENOUGH_TO_CHOOSE: Final = 2.5  # … and with less not chosen
-ONE: Final = 0.5  # of a batch: enough to leave a size alone that is …
-FAR: Final = 1.25  # … so many times as dear as the present one
-VERY_FAR: Final = 2.0  # … or, for those beyond it, its first batch, in which memory is new and code is compiled
+FORGOTTEN: Final = 0.1  # of a batch: with less weight it is as if a size had never been
+ONCE: Final = 2.0  # times the second batch of a size: in the first one code was compiled, or memory was new
 BEYOND: Final = 1.05  # times as dear, as predicted from so many other sizes: such a size is left alone, too
 VARIED: Final = 4
 USUAL: Final = 0.04  # of the cost, squared: the variance that is expected at first …
@@ -52,7 +51,7 @@ CLIP: Final = 4.0  # times the pace: a page fault, a garbage collection
 PACE: Final = 0.05  # of the pace that the latest batch decides
 ALONE: Final = 0.02  # of the cost, for each half: what batches of one may cost more, since their answers come sooner
 WORTH_IT: Final = 0.02  # of the cost: for less the size stays
-DEARER: Final = 1.1  # times the cost of the present size: still larger ones are not tried
+DEARER: Final = 0.1  # of the cost of the present size: beyond one that is surely so much dearer none is tried
 SURE: Final = 3.0  # times the doubt of the difference: many sizes are compared, and one of them is always the luckiest
 
 
@@ -207,7 +206,7 @@ class BestSize:
             self._reference, self._pace, self._credit = count, pace, CREDIT * seconds
         cost = min(pace / self._pace, CLIP * max(1.0, known.cost))
         lost = min(seconds, cost * self._pace * count)  # code is compiled once: else that would end the tries
-        if known.first and cost * VERY_FAR < known.cost:  # what took so long does not come again
+        if known.first and cost * ONCE < known.cost:  # what took so long does not come again
             known.cost, known.weight, known.spans = cost, 0.0, 0.0
             if count == self._reference:
                 self._refer_to(count)
@@ -222,7 +221,7 @@ class BestSize:
         if weight < FEW:
             known.judged = 0
         known.weight, known.last, known.seen = min(weight + 1.0, MANY), self._total, self._busy
-        known.first = weight < ONE
+        known.first = weight < FORGOTTEN
         part, error = 1.0 / known.weight, cost - known.cost
         if weight >= 1.0:
             share = error / known.cost
@@ -340,13 +339,13 @@ class BestSize:
             self._rising = False
             self.changes += 1
 
-    def _is_far(self, each: SizeCost, now: SizeCost) -> bool:
-        """Return whether a size is so dear beside the present one that it is left alone."""
-        weight = self._weight(each)
-        return weight >= ONE and each.cost > (FAR if weight >= FEW else VERY_FAR) * now.cost
+    def _is_dear(self, each: SizeCost, now: SizeCost) -> bool:
+        """Return whether a size is surely so much dearer than the present one that sizes beyond it are left alone."""
+        dearer = each.cost - now.cost
+        return dearer > DEARER * now.cost and self._weight(each) >= FORGOTTEN and dearer > SURE * self._doubt(each, now)
 
     def _is_decided(self, size: int, each: SizeCost, present: int) -> bool:
-        """Return whether more batches of a known size would hardly show that it pays."""
+        """Return whether more batches of a size would hardly show that it pays."""
         now, weight = self._costs[present], self._weight(each)
         gain, doubt = now.cost - self._better(size, each.cost, present), self._doubt(each, now)
         if weight >= ENOUGH and gain + doubt / 2 < WORTH_IT * now.cost:
@@ -366,11 +365,9 @@ class BestSize:
         # Where the straight line has no fixed part, it does not fit: smaller batches are cheaper than it says.
         predicted = self._times.spread and len(known) >= VARIED and self._times.per_batch > 0.0
         half = self._costs.get(present // 2)
-        hopeless = half is not None and self._weight(half) >= ONE and half.cost > FAR * now.cost
+        hopeless = half is not None and self._is_dear(half, now)
         for size, other in self._costs.items():
-            if present < size < larger and (
-                self._is_far(other, now) or (size in known and other.cost > DEARER * now.cost)
-            ):
+            if present < size < larger and self._is_dear(other, now):
                 larger = size
         largest = self.most if waiting >= self.most else 1 << (waiting.bit_length() - 1)
         for size in (*steps_beside(present, largest), *(() if hopeless else (1,))):
@@ -378,12 +375,10 @@ class BestSize:
             weight = 0.0 if each is None else self._weight(each)
             if size == present or size > min(waiting, larger) or weight >= least:
                 continue
-            if each is None or weight < ONE:
+            if each is None or weight < FORGOTTEN:
                 if predicted and self._times.of(size) + OVERHEAD > BEYOND * size * now.cost * self._pace:
                     continue
-            elif (not each.first and self._is_far(each, now)) or (
-                weight >= FEW and self._is_decided(size, each, present)
-            ):
+            elif not each.first and self._is_decided(size, each, present):
                 continue
             best, least = size, weight
         return best

@@ -255,6 +255,21 @@ def test_a_size_is_tried_only_where_so_many_wait_and_no_other_worker_is_idle() -
         idle.returned(8, 0.1)
 
 
+@pytest.mark.parametrize(
+    "name", ["larger batches no longer fit into the cache", "in between is best", "a GPU with a knee", "a GPU in steps"]
+)
+def test_a_size_that_is_surely_dearer_is_not_tried_for_thousands_of_batches(name: str) -> None:
+    curve, most, _ = CURVES[name]
+    workers = Workers(curve, most)
+    best = workers.run(LONG)
+    workers.sent.clear()
+
+    workers.run(5000)
+
+    dear = [size for size in workers.sent.elements() if curve(size) / size > 1.3 * curve(best) / best]
+    assert len(dear) <= 2, workers.sent
+
+
 def test_a_size_that_costs_as_much_as_the_present_one_is_tried_only_until_that_is_likely() -> None:
     workers = Workers(lambda n: 0.025 * n, 8)
     workers.run(400)
