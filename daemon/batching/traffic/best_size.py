@@ -31,16 +31,15 @@ SHARE: Final = 0.01
 CREDIT: Final = 16.0
 EVERY: Final = 16  # batches from one try to the next, at least …
 AT_FIRST: Final = 3  # … and while the credit lasts
-FULL: Final = 4  # batches as large as a limit that rises, after which it is doubled, …
+FULL: Final = 4  # batches as large as a limit that rises, or a share of clients, after which it is doubled, …
 PAYS: Final = 0.98  # … if a request of theirs costs no more of one in batches of the limit before
 COLD: Final = 8  # batches at first: memory is new, and caches are empty
 OVERHEAD: Final = 0.0002  # seconds
 MOMENT: Final = 0.02  # seconds in which whatever slows down one batch slows down the next ones, too
 FEW: Final = 1.5  # batches: a size with less weight is not known …
 ENOUGH_TO_CHOOSE: Final = 2.5  # … and with less not chosen
-ONE: Final = 0.5  # of a batch: enough to leave a size alone that is …
-FAR: Final = 1.25  # … so many times as dear as the present one
-VERY_FAR: Final = 2.0  # … or after its first batch, in which memory is new and code is compiled
+FORGOTTEN: Final = 0.1  # of a batch: with less weight it is as if a size had never been
+ONCE: Final = 2.0  # times the second batch of a size: in the first one code was compiled, or memory was new
 BEYOND: Final = 1.05  # times as dear, as predicted from so many other sizes: such a size is left alone, too
 VARIED: Final = 4
 USUAL: Final = 0.04  # of the cost, squared: the variance that is expected at first …
@@ -52,7 +51,7 @@ CLIP: Final = 4.0  # times the pace: a page fault, a garbage collection
 PACE: Final = 0.05  # of the pace that the latest batch decides
 ALONE: Final = 0.02  # of the cost, for each half: what batches of one may cost more, since their answers come sooner
 WORTH_IT: Final = 0.02  # of the cost: for less the size stays
-DEARER: Final = 1.1  # times the cost of the present size: still larger ones are not tried
+DEARER: Final = 0.1  # of the cost of the present size: beyond one that is surely so much dearer none is tried
 SURE: Final = 3.0  # times the doubt of the difference: many sizes are compared, and one of them is always the luckiest
 
 
@@ -63,15 +62,18 @@ class SizeCost:
         cost: of a request, in shares of the pace; the mean of `weight` batches, as of the batch number `last`.
         variance: of one batch's cost.
         spans: as `weight`, but batches that ran close to each other count as one.
+        first: it was just one batch, or the others are forgotten: the first one may have compiled code, or met cold
+            memory.
         seen: seconds in the workers until its latest batch.
         judged: the size beside which it is hardly cheaper, which is believed until it is forgotten; 0 for none.
     """
 
-    __slots__ = ("cost", "judged", "last", "seen", "spans", "variance", "weight")
+    __slots__ = ("cost", "first", "judged", "last", "seen", "spans", "variance", "weight")
 
     def __init__(self) -> None:
         self.cost = self.variance = self.weight = self.spans = self.seen = 0.0
         self.judged = self.last = 0
+        self.first = True
 
     def __repr__(self) -> str:
         return f"<{self.cost:.3f} ± {math.sqrt(self.variance):.3f}, {self.weight:.1f} times>"
@@ -114,7 +116,7 @@ class BestSize:
         most = self.most
         self.size = most if self.resting else min(most, self._first)
         self._rising = self.size < most  # the limit, up to the batch size
-        self._before = self._full = 0  # the limit before this one; batches as large as this one
+        self._before = self._full = 0  # the limit before this one; full batches since it changed
         self.changes += 1
         self._costs: dict[int, SizeCost] = {}
         self._usual = max(most, 2)  # requests of a batch with nothing to wait for; fewer are not enough for a try
@@ -203,16 +205,23 @@ class BestSize:
         if not self._reference:
             self._reference, self._pace, self._credit = count, pace, CREDIT * seconds
         cost = min(pace / self._pace, CLIP * max(1.0, known.cost))
+        lost = min(seconds, cost * self._pace * count)  # code is compiled once: else that would end the tries
+        if known.first and cost * ONCE < known.cost:  # what took so long does not come again
+            known.cost, known.weight, known.spans = cost, 0.0, 0.0
+            if count == self._reference:
+                self._refer_to(count)
+                cost, self._credit = 1.0, CREDIT * seconds
         if count == self._reference:
             self._pace += (cost * self._pace - self._pace) * max(PACE, 1.0 / (known.weight + 1.0))
         weight = self._weight(known)
         if tried:  # of a known size only what it takes longer than the commonest one is a loss
-            self._tried += seconds * (max(0.0, 1.0 - 1.0 / known.cost) if weight >= FEW else 1.0)
+            self._tried += lost * (max(0.0, 1.0 - 1.0 / known.cost) if weight >= FEW else 1.0)
         spans = known.spans * weight / known.weight if weight else 0.0
         known.spans = min(spans + (min(1.0, (self._busy - known.seen) / MOMENT) if weight else 1.0), MANY)
         if weight < FEW:
             known.judged = 0
         known.weight, known.last, known.seen = min(weight + 1.0, MANY), self._total, self._busy
+        known.first = weight < FORGOTTEN
         part, error = 1.0 / known.weight, cost - known.cost
         if weight >= 1.0:
             share = error / known.cost
@@ -225,8 +234,8 @@ class BestSize:
             self._refer_to(count)
         if tried or not self._total % EVERY:
             self._choose()
-        if self._rising and count >= rounded(self.size):
-            self._rise()
+        if self._rising and count >= rounded(self._full_size):
+            self._rise(count)
 
     @property
     def trying(self) -> bool:
@@ -274,16 +283,26 @@ class BestSize:
     def _spans(self, each: SizeCost) -> float:
         return each.spans * self._weight(each) / each.weight
 
-    def _rise(self) -> None:
-        """Double a first limit while that pays; else go back to the one before."""
+    @property
+    def _full_size(self) -> int:
+        """Return how many requests are a full batch, while the limit rises: the share of clients that are split.
+
+        Else a share between the limit before and this one would stay: no batch would ever be as large as the limit.
+        """
+        return min(self.share, self.size) if self.size < 2 * self.share else self.size
+
+    def _rise(self, size: int) -> None:
+        """Double a first limit while batches of this size pay; else go back to the one before."""
         self._full += 1
         if self._full < FULL:
             return
-        known, size, before = self._known(), rounded(self.size), rounded(self._before)
+        known, before = self._known(), rounded(self._before)
         if size not in known:  # its few batches are forgotten
             return
         self._full = 0
         if before in known and known[size].cost > PAYS * known[before].cost:
+            if size < rounded(self.size):  # hardly more than before, which says little of twice as many
+                return
             self.size, self._rising = self._before, False
         elif self.size < self.most:
             self._before, self.size = self.size, min(2 * self.size, self.most)
@@ -320,13 +339,13 @@ class BestSize:
             self._rising = False
             self.changes += 1
 
-    def _is_far(self, each: SizeCost, now: SizeCost) -> bool:
-        """Return whether a size is so dear beside the present one that it is left alone."""
-        weight = self._weight(each)
-        return weight >= ONE and each.cost > (FAR if weight >= FEW else VERY_FAR) * now.cost
+    def _is_dear(self, each: SizeCost, now: SizeCost) -> bool:
+        """Return whether a size is surely so much dearer than the present one that sizes beyond it are left alone."""
+        dearer = each.cost - now.cost
+        return dearer > DEARER * now.cost and self._weight(each) >= FORGOTTEN and dearer > SURE * self._doubt(each, now)
 
     def _is_decided(self, size: int, each: SizeCost, present: int) -> bool:
-        """Return whether more batches of a known size would hardly show that it pays."""
+        """Return whether more batches of a size would hardly show that it pays."""
         now, weight = self._costs[present], self._weight(each)
         gain, doubt = now.cost - self._better(size, each.cost, present), self._doubt(each, now)
         if weight >= ENOUGH and gain + doubt / 2 < WORTH_IT * now.cost:
@@ -346,11 +365,9 @@ class BestSize:
         # Where the straight line has no fixed part, it does not fit: smaller batches are cheaper than it says.
         predicted = self._times.spread and len(known) >= VARIED and self._times.per_batch > 0.0
         half = self._costs.get(present // 2)
-        hopeless = half is not None and self._weight(half) >= ONE and half.cost > FAR * now.cost
+        hopeless = half is not None and self._is_dear(half, now)
         for size, other in self._costs.items():
-            if present < size < larger and (
-                self._is_far(other, now) or (size in known and other.cost > DEARER * now.cost)
-            ):
+            if present < size < larger and self._is_dear(other, now):
                 larger = size
         largest = self.most if waiting >= self.most else 1 << (waiting.bit_length() - 1)
         for size in (*steps_beside(present, largest), *(() if hopeless else (1,))):
@@ -358,10 +375,10 @@ class BestSize:
             weight = 0.0 if each is None else self._weight(each)
             if size == present or size > min(waiting, larger) or weight >= least:
                 continue
-            if each is None or weight < ONE:
+            if each is None or weight < FORGOTTEN:
                 if predicted and self._times.of(size) + OVERHEAD > BEYOND * size * now.cost * self._pace:
                     continue
-            elif self._is_far(each, now) or (weight >= FEW and self._is_decided(size, each, present)):
+            elif not each.first and self._is_decided(size, each, present):
                 continue
             best, least = size, weight
         return best

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tsctl.daemon.batching.traffic.best_size import EVERY, SHARE, BestSize
+from tsctl.daemon.batching.traffic.best_size import COLD, EVERY, SHARE, BestSize
 from tsctl.daemon.batching.traffic.times import BatchTimes
 
 Curve = Callable[[int], float]
@@ -21,9 +21,13 @@ class Workers:
         waiting: requests, whenever a batch is made.
         noise: each batch takes so much longer or shorter, at most.
         first: the first limit; 0 for `most`.
+        compiling: the first batch of each size takes so many times as long.
     """
 
-    def __init__(self, curve: Curve, most: int, waiting: int = 100, noise: float = 0.05, first: int = 0) -> None:
+    def __init__(
+        self, curve: Curve, most: int, waiting: int = 100, noise: float = 0.05, first: int = 0, compiling: float = 1.0
+    ) -> None:
+        self.compiling = compiling
         self.times = BatchTimes()
         self.best = BestSize(most, self.times, first)
         self.curve, self.waiting, self.noise = curve, waiting, noise
@@ -39,6 +43,8 @@ class Workers:
             count = min(self.best.next(self.waiting, 1), self.waiting)
             self.best.sent(count)
             seconds = self.curve(count) * self.chance.uniform(1.0 - self.noise, 1.0 + self.noise)
+            if count not in self.sent:
+                seconds *= self.compiling
             self.times.learn_batch(count, seconds)
             self.best.returned(count, seconds)
             self.sent[count] += 1
@@ -81,6 +87,32 @@ def test_a_first_limit_leads_to_the_same_size(name: str) -> None:
     workers = Workers(curve, most, first=8)
 
     assert workers.run(LONG) in best, workers.best
+
+
+@pytest.mark.parametrize("first", [0, 8])
+@pytest.mark.parametrize("compiling", [1.5, 3.0, 20.0])
+@pytest.mark.parametrize("name", CURVES)
+def test_the_size_with_the_best_rate_is_found_where_the_first_batch_of_each_size_is_slow(
+    name: str, compiling: float, first: int
+) -> None:
+    curve, most, best = CURVES[name]
+    workers = Workers(curve, most, first=first, compiling=compiling)
+
+    found = workers.run(LONG)
+
+    rate, optimum = found / curve(found), max(size / curve(size) for size in best)
+    assert rate > 0.94 * optimum, workers.best
+
+
+@pytest.mark.parametrize("compiling", [3.0, 20.0])
+def test_nothing_is_measured_by_the_first_batch_of_the_commonest_size_where_it_is_slow(compiling: float) -> None:
+    workers = Workers(lambda n: 0.025 * n, 8, waiting=3, compiling=compiling)
+    workers.run(COLD)
+    workers.waiting = 100
+    workers.run(6)
+
+    assert workers.best.costs[8] == pytest.approx(0.025, rel=0.05)
+    assert workers.run(LONG) == 1
 
 
 @pytest.mark.parametrize(
@@ -132,6 +164,25 @@ def test_batches_that_reach_a_first_limit_once_in_a_long_while_raise_nothing() -
         workers.best.returned(8, 0.052)
 
     assert workers.best.size == 8
+
+
+@pytest.mark.parametrize(
+    ("curve", "share", "sizes"),
+    [
+        pytest.param(lambda n: 0.02 + 0.004 * n, 11, [8, 16, 32], id="it is doubled where they are cheaper"),
+        pytest.param(lambda n: 0.02 + 0.004 * n, 8, [8, 16], id="which the limit before let, too"),
+        pytest.param(lambda n: 0.001 + 0.02 * n, 11, [8, 16], id="which says little of twice as many if they are not"),
+    ],
+)
+def test_a_first_limit_goes_on_rising_while_a_share_of_the_clients_is_all_that_comes_together(
+    curve: Curve, share: int, sizes: list[int]
+) -> None:
+    workers = Workers(curve, 32, waiting=share, first=8, noise=0.0)
+    workers.best.share = share
+
+    workers.run(30)
+
+    assert workers.sizes == sizes, workers.best
 
 
 def test_a_batch_size_that_grows_again_is_risen_to_or_allowed_at_once() -> None:
@@ -202,6 +253,21 @@ def test_a_size_is_tried_only_where_so_many_wait_and_no_other_worker_is_idle() -
         assert idle.next(100, 2) == 8
         idle.sent(8)
         idle.returned(8, 0.1)
+
+
+@pytest.mark.parametrize(
+    "name", ["larger batches no longer fit into the cache", "in between is best", "a GPU with a knee", "a GPU in steps"]
+)
+def test_a_size_that_is_surely_dearer_is_not_tried_for_thousands_of_batches(name: str) -> None:
+    curve, most, _ = CURVES[name]
+    workers = Workers(curve, most)
+    best = workers.run(LONG)
+    workers.sent.clear()
+
+    workers.run(5000)
+
+    dear = [size for size in workers.sent.elements() if curve(size) / size > 1.3 * curve(best) / best]
+    assert len(dear) <= 2, workers.sent
 
 
 def test_a_size_that_costs_as_much_as_the_present_one_is_tried_only_until_that_is_likely() -> None:
