@@ -97,7 +97,7 @@ class Judging:
         names = {str(importlib.import_module(name).__file__): name for name in self._modules}
         gc.unfreeze()  # what conftest.py has frozen is not among the objects
         for each in gc.get_objects():
-            if isinstance(each, FunctionType) and each.__code__.co_filename in names:
+            if type(each) is FunctionType and each.__code__.co_filename in names:
                 self._functions[names[each.__code__.co_filename]].append(each)
         gc.freeze()
         self._note_usual()
