@@ -185,7 +185,6 @@ def test_steps_lead_to_the_wanted_state_and_no_model_is_ever_without_a_version(n
         assert all(default in served.models[name] for name, default in served.defaults.items())
 
     assert served.models.keys() == wanted.keys()
-    assert {name: each.default for name, each in served.state.items()} == {
-        n: each.default for n, each in wanted.items()
-    }
+    answering = [{name: (each.default, each.route) for name, each in state.items()} for state in (served.state, wanted)]
+    assert answering[0] == answering[1]
     assert plan(served.state, wanted) == plan(now, now) == []
