@@ -112,7 +112,7 @@ async def test_a_new_daemon_that_is_ready_is_given_the_place(bench: StubDaemon) 
     assert old.stages == ["checking", "starting", "loading", "handing"]
     assert old.models == [Expected("m", "1.0", True, 2)]
     assert old.successor.did == ["introduced", "closed the door", "given"]
-    assert old.upgrade.step is Step.DRAINING and old.upgrade.given.is_set() and old.upgrade.grace == 7.0
+    assert (old.upgrade.step, old.upgrade.given.is_set(), old.upgrade.grace) == (Step.DRAINING, True, 7.0)
     with pytest.raises(Upgrading), bench.registrar.gate.change():
         pass
     begun, ended = bench.registrar.events.after()[-2:]
