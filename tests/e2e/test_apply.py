@@ -1,7 +1,6 @@
 """`tsctl apply`, `export` and `rollback` on a real daemon: what a file says is served, once and for all."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
