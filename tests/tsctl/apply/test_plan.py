@@ -61,20 +61,6 @@ def test_a_version_is_loaded_anew_where_serving_workers_cannot_change(wanted: Ve
     assert steps_of(SERVED, wanted) == [Register("m", "1.0", wanted, SERVED)]
 
 
-def test_settings_and_workers_change_while_the_version_serves() -> None:
-    wanted = replace(SERVED, settings={"batchSize": 8, "maxBatchDelay": 20.0}, workers=(2, 4))
-
-    assert steps_of(SERVED, wanted) == [
-        ChangeSettings(
-            "m",
-            "1.0",
-            {"batchSize": 8, "maxBatchDelay": 20.0},
-            {"batchSize": 4, "maxBatchDelay": None},
-        ),
-        ScaleWorkers("m", "1.0", (2, 4), (1, 1)),
-    ]
-
-
 def test_an_archive_that_was_rewritten_is_loaded_unless_the_served_one_is_pinned() -> None:
     now = replace(SERVED, outdated=REWRITTEN)
 
