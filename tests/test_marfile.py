@@ -317,3 +317,5 @@ def test_the_files_are_those_that_onnx_itself_writes(tmp_path: Path) -> None:
 
     assert external_files(tmp_path / "net.onnx") == {name}
     assert external_files(tmp_path / "whole.onnx") == set()
+    (tmp_path / "empty.onnx").touch()
+    assert external_files(tmp_path / "empty.onnx") == set()

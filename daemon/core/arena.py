@@ -239,7 +239,7 @@ class Arena:
         try:
             os.ftruncate(file, size)
             self._map = mmap.mmap(file, size)
-            self.descriptor = os.open(f"/proc/self/fd/{file}", os.O_RDONLY | os.O_CLOEXEC)
+            self.descriptor = os.open(f"/proc/self/fd/{file}", os.O_RDONLY)  # not inherited, as Python opens
         finally:
             os.close(file)  # the map has one of its own
         self.view = memoryview(self._map)

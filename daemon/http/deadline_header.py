@@ -46,7 +46,6 @@ class BodyDeadline:
 
     def stop(self) -> None:
         """Cancel the deadline: the body is complete, or no longer awaited."""
-        self._seconds = None
         if self._timer is not None:
             self._timer.cancel()
 

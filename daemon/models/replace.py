@@ -103,15 +103,11 @@ class Replacing:
         return model
 
     def load_beside(self, old: ModelVersion, new: ModelVersion, what: str = "") -> None:
-        """Start the new version's workers, beside the old one's.
+        """Start the new version's workers, beside the old one's, which was `replaceable` in this turn of the loop.
 
         Args:
             what: the new version, for the events; by default its archive.
-
-        Raises:
-            BeingReplaced: another replacement is loading.
         """
-        check_unclaimed(old)
         old.replacement = Replacement(new.source.url, new.pool)
         self._live.loading[new] = old
         new.reports.add("replacing", f"{what or new.source.url} is loading, to replace this version")

@@ -88,7 +88,7 @@ def test_nothing_is_watched_without_a_limit() -> None:
     for index in range(5):
         bench.ask(str(index))
 
-    assert not bench.dispatcher._alarm.armed
+    assert not bench.dispatcher._alarm.armed and not bench.dispatcher.expiry.watching
     assert len(bench.dispatcher.expiry.sent) == 0
 
 

@@ -83,6 +83,7 @@ def test_a_large_value_is_copied_into_the_arena_in_slices() -> None:
     assert turns == 2
     assert isinstance(stored, Lease)
     assert bytes(stored) == value
+    assert isinstance(shared(bytes(SHARED_FROM), arena.take)[1], Lease)
 
 
 def test_a_value_stays_where_it_is_if_it_is_small_or_there_is_no_place() -> None:

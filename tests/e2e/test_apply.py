@@ -1,7 +1,6 @@
 """`tsctl apply`, `export` and `rollback` on a real daemon: what a file says is served, once and for all."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -119,17 +118,6 @@ def test_the_file_of_a_wrong_archive_changes_nothing(served: Served) -> None:
 
     assert done.returncode == 1 and f"expected {'0' * 64}" in done.stderr
     assert "hint: nothing was changed" in done.stderr and served.status["models"] == []
-
-
-def test_models_that_the_file_does_not_name_go_unless_they_are_kept(served: Served) -> None:
-    served.register("echo")
-    pack(served, "a", "1.0", ANSWERS.format(1), "a.mar")
-    file = write(served, {"a": {"source": "a.mar"}})
-
-    assert changes(served, "apply", file, "--keep-others") == ["register a 1.0"]
-    assert changes(served, "apply", file) == ["unregister echo 1.0"]
-    assert changes(served, "rollback", "echo") == ["register echo 1.0"]
-    assert Path(served.describe("echo")["modelUrl"]).name == "echo.mar"
 
 
 def test_a_route_is_set_exported_and_rolled_back(served: Served) -> None:

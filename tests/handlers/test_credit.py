@@ -1,6 +1,8 @@
 """How much a batch may stream: windows for each row, two seconds in all, and who is cut when they are over."""
 
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 
 from tsctl.handlers import wire
 from tsctl.handlers.credit import LATE_WINDOW, OVERHEAD, WINDOW, Pieces, Windows, cost_of
+from tsctl.handlers.process.row_window import RowWindow
 
 
 def piece(row: int, size: int = WINDOW) -> tuple[int, wire.Answer]:
@@ -61,6 +64,18 @@ def test_a_row_that_nobody_waits_for_any_more_is_dropped(windows: Windows) -> No
 
     assert windows.may_go_on(later)
     assert windows.split([*later, piece(1)]) == ([piece(1)], [])
+
+
+def test_nothing_goes_to_a_row_whose_client_has_left_though_credit_comes_late() -> None:
+    opened: list[object] = []
+    connection: Any = SimpleNamespace(open=lambda *asked: opened.append(asked))
+    window = RowWindow(connection, 7)
+    assert window.passes(10) and opened == [(7, window)]
+
+    window.grant(0, 0)
+    window.grant(0, 5000)
+
+    assert (window.room, window.passes(10)) == (0, False)
 
 
 def test_a_wait_is_charged_and_cuts_nobody_while_patience_is_left(windows: Windows) -> None:

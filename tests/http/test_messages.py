@@ -14,6 +14,7 @@ from tsctl.daemon.http.limits import MOST_JSON, MOST_QUERY_FIELDS, MOST_SEGMENTS
 from tsctl.daemon.http.messages import (
     Request,
     Response,
+    _Numbers,
     error_response,
     new_request_id,
     reply_response,
@@ -104,18 +105,18 @@ def test_a_target_of_as_much_as_is_allowed_is_read(target: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "status", "sentence"),
+    ("target", "read", "status", "sentence"),
     [
-        pytest.param("/" * (MOST_SEGMENTS + 2), 400, f"more than {MOST_SEGMENTS} segments", id="segments"),
-        pytest.param(
-            "/?" + "x" * MOST_TARGET, 414, f"{MOST_TARGET + 2} characters; the limit is {MOST_TARGET}", id="characters"
-        ),
-        pytest.param("/?" + "&" * MOST_QUERY_FIELDS, 400, f"more than {MOST_QUERY_FIELDS} parameters", id="parameters"),
+        ("/" * (MOST_SEGMENTS + 2), "path", 400, f"more than {MOST_SEGMENTS} segments"),
+        ("/?" + "x" * MOST_TARGET, "path", 414, f"{MOST_TARGET + 2} characters; the limit is {MOST_TARGET}"),
+        ("/?" + "x" * MOST_TARGET, "query", 414, f"{MOST_TARGET + 2} characters; the limit is {MOST_TARGET}"),
+        ("/?" + "&" * MOST_QUERY_FIELDS, "query", 400, f"more than {MOST_QUERY_FIELDS} parameters"),
     ],
+    ids=["segments", "characters of a path", "characters of a query", "parameters"],
 )
-def test_a_target_of_more_is_refused_with_the_limit(target: str, status: int, sentence: str) -> None:
+def test_a_target_of_more_is_refused_with_the_limit(target: str, read: str, status: int, sentence: str) -> None:
     with pytest.raises(DaemonError, match=sentence) as caught:
-        _ = request(target).path, request(target).query
+        getattr(request(target), read)
 
     assert caught.value.status == status
 
@@ -131,10 +132,22 @@ def test_a_json_document_has_a_limit() -> None:
 
 
 def test_request_ids_are_random_uuids() -> None:
-    ids = {new_request_id() for _ in range(100)}
+    ids = {new_request_id() for _ in range(1000)}
 
-    assert len(ids) == 100
+    assert len(ids) == 1000
     assert {uuid.UUID(an_id).version for an_id in ids} == {4}
+    assert all(len({an_id[at : at + 2] for an_id in ids}) > 200 for at in (0, 2, 4, 6)), (
+        "each byte of the number varies"
+    )
+
+
+def test_after_all_numbers_ids_have_another_rest() -> None:
+    numbers = _Numbers(0)
+    before, numbers._first = numbers.rest, numbers.next()
+    numbers._last = 0
+    numbers.next()
+
+    assert numbers.rest != before
 
 
 def test_every_answer_has_torchserves_fixed_headers() -> None:

@@ -115,18 +115,22 @@ def test_what_becomes_of_the_worker_counts_though_its_client_waits_no_longer(end
     assert job.ending is (Ending.LEFT if end == "leaves" else Ending.GIVEN_UP)
 
 
-def test_a_deadline_that_ends_a_request_which_a_worker_has_hung_with_counts() -> None:
+@pytest.mark.parametrize("hangs", [True, False])
+def test_a_deadline_counts_where_a_worker_has_hung_with_the_request_but_not_where_it_was_stopped(hangs: bool) -> None:
     version = StubVersion(batch_size=2, max_delay=1.0, batch_time=5.0)
     jobs = [version.submit(name, seconds=2.0) for name in "ab"]
     for job in jobs:
         job.budget = TimeBudget(2.0, version.clock.now(), "a limit", by_client=True)
     version.clock.settle()
 
-    version.workers[0].hang(HUNG)
+    if hangs:
+        version.workers[0].hang(HUNG)
+    else:
+        version.workers[0].kill()
     version.clock.advance(5.0)
 
-    assert [job.ending for job in jobs] == [Ending.OVERDUE, Ending.OVERDUE]
-    assert judged(version)[1] == 2
+    assert [job.ending for job in jobs] == 2 * [Ending.OVERDUE if hangs else Ending.GIVEN_UP]
+    assert judged(version)[1] == (2 if hangs else 0)
 
 
 def test_a_slow_reader_makes_no_version_slow() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.metrics.test_metrics import run
+from tsctl.daemon.api.management.describe import recent_document
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.metrics.metrics import Metrics, RecentTimer
 from tsctl.daemon.metrics.version import VersionMetrics
@@ -67,6 +68,7 @@ def test_quantiles_are_those_of_the_minute_alone() -> None:
 
     assert recent.p50 == pytest.approx(3.0, rel=0.1)
     assert recent.p99 == pytest.approx(3.0, rel=0.1)
+    assert [recent_document(recent)[name] for name in ("p50Ms", "p99Ms")] == [pytest.approx(3000, rel=0.1)] * 2
 
 
 def test_a_version_registered_again_begins_with_an_empty_minute() -> None:

@@ -70,8 +70,9 @@ def test_only_the_latest_are_kept_and_their_texts_are_bounded() -> None:
 
 
 def test_a_batch_that_a_dying_worker_leaves_is_a_failure_unless_it_runs_again() -> None:
-    bench = StubVersion(batch_size=2, policy="greedy")
-    bench.send("a", "b")
+    bench = StubVersion(batch_size=3, policy="greedy")
+    left, *_ = bench.send("left", "a", "b")
+    bench.model.abandon(left)
     bench.workers[0].die("killed by SIGKILL", retry=False)
 
     (error,) = kept(bench)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.archives import write_files
-from tsctl.daemon.targets import TargetError, check_syntax, local_files, top_imports
+from tsctl.daemon.targets import TargetError, check_syntax, checked_target, local_files, top_imports
 
 
 def names(files: list[Path], root: Path) -> set[str]:
@@ -25,7 +25,7 @@ def test_a_syntax_error_is_told_with_file_and_line(source: bytes, message: str, 
     write_files(tmp_path, {"h.py": source})
 
     with pytest.raises(TargetError) as caught:
-        check_syntax(tmp_path / "h.py")
+        checked_target("./h.py", tmp_path)
 
     assert caught.value.message.startswith(message)
     assert str(tmp_path) not in caught.value.message

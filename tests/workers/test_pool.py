@@ -68,7 +68,7 @@ def test_where_no_worker_is_the_gpus_are_those_on_which_so_many_would_start() ->
     assert bench.pool.gpus_of(3) == {0: 1}
 
 
-def test_a_worker_that_does_not_read_is_offered_again_when_it_does() -> None:
+def test_a_worker_that_does_not_read_is_offered_again_when_it_does_unless_it_is_leaving() -> None:
     bench = StubPool(wanted=1)
     before = bench.heard.idle
 
@@ -77,6 +77,13 @@ def test_a_worker_that_does_not_read_is_offered_again_when_it_does() -> None:
     bench.workers[0].congest(False)
 
     assert (bench.pool.idle, bench.heard.idle) == (1, before + 1)
+
+    bench.give_batch()
+    bench.pool.drain(grace=100.0)
+    bench.workers[0].congest(True)
+    bench.workers[0].congest(False)
+
+    assert (bench.pool.idle, bench.pool.granting) == (0, 0)
 
 
 def test_a_load_that_has_failed_is_told_before_its_process_has_ended() -> None:

@@ -233,7 +233,8 @@ def _replaced(before: VersionSpec, after: VersionSpec) -> str:
     if before.url != after.url:
         parts.append(f"{before.url} → {after.url}")
     elif after.sha256 is not None and before.sha256 != after.sha256:
-        parts.append(f"SHA-256 {(before.sha256 or 'unknown')[:12]}… → {after.sha256[:12]}…")
+        known = f"{before.sha256[:12]}…" if before.sha256 else "unknown"
+        parts.append(f"SHA-256 {known} → {after.sha256[:12]}…")
     elif before.outdated:
         parts.append(before.outdated)
     if before.handler != after.handler:

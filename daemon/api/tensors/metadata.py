@@ -76,7 +76,8 @@ def statistics(model: ModelVersion, ended: float | None) -> dict[str, Any]:
         ended: when the last answered batch came back, in seconds since 1970; None if none has.
     """
     metrics = model.metrics
-    batches, rows = sum(metrics.inference_time.counts), sum(metrics.ok.counts) + sum(metrics.failed.counts)
+    batches, rows = sum(metrics.inference_time.counts), sum(metrics.fine.counts)
+    bad = metrics.rejected.sum + metrics.failed.sum + metrics.late.sum + metrics.given_up_times.sum
     good = sum(count for code, count in metrics.codes.items() if code < 400)
     nothing = {"count": 0, "ns": 0}
     aside = {"count": batches, "ns": 0}  # not measured; perf_analyzer ends where the three counts of computing differ
@@ -87,8 +88,8 @@ def statistics(model: ModelVersion, ended: float | None) -> dict[str, Any]:
         "inference_count": rows,
         "execution_count": batches,
         "inference_stats": {
-            "success": {"count": good, "ns": _nanoseconds(metrics.ok.sum)},
-            "fail": {"count": metrics.codes.total() - good, "ns": _nanoseconds(metrics.failed.sum + metrics.late.sum)},
+            "success": {"count": good, "ns": _nanoseconds(metrics.ok.sum + metrics.held_up.sum)},
+            "fail": {"count": metrics.codes.total() - good, "ns": _nanoseconds(bad)},
             "queue": {"count": sum(metrics.queue_time.counts), "ns": _nanoseconds(metrics.queue_time.sum)},
             "compute_input": aside,
             "compute_infer": {"count": batches, "ns": _nanoseconds(metrics.inference_time.sum)},

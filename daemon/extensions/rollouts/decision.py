@@ -53,7 +53,7 @@ def decide(rollout: Rollout, findings: Sequence[Finding], elapsed: float, failed
     if failed:
         return Decision(RolloutEvent.BACK, failed)
     for each in findings:
-        if each.verdict is Evidence.BAD and each.trials is not None:
+        if each.verdict is Evidence.BAD:
             return Decision(RolloutEvent.BACK, f"{each.condition.text}: {said(each)}")
     waiting = [each for each in findings if each.verdict is Evidence.OPEN]
     if waiting:
@@ -68,8 +68,7 @@ def decide(rollout: Rollout, findings: Sequence[Finding], elapsed: float, failed
 
 def said(finding: Finding) -> str:
     """Return the requests of a finding in words."""
-    if finding.trials is None:
-        return "nothing counted"
+    assert finding.trials is not None  # its verdict would be open
     bad = {ERRORS: "failed", "differs": "differ"}.get(finding.condition.kind, "were slower")
     return f"{finding.trials.bad} of {finding.trials.total} {bad}"
 

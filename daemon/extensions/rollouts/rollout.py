@@ -160,7 +160,7 @@ def parse_steps(text: str) -> tuple[float, ...]:
     if steps and steps[-1] < 100:
         steps = (*steps, 100.0)
     rising = all(low < high for low, high in itertools.pairwise(steps))
-    if not steps or not rising or not 0 < steps[0] <= 100 or steps[-1] > 100 or len(steps) > MOST_STEPS:
+    if not steps or not rising or not steps[0] > 0 or steps[-1] > 100 or len(steps) > MOST_STEPS:
         raise BadRequest(f"steps is `{text}`; expected at most {MOST_STEPS} rising percentages, such as 1,10,50,100.")
     return steps
 

@@ -103,7 +103,6 @@ def _unpack_to(target: Path, archive: Path, file: SteadyFile, limits: Limits, pr
     try:
         with open_archive(file, limits.files) as opened:
             files = _extract(opened, draft, limits, progress)
-        draft.chmod(0o700)
         write_sums(target, files, draft)
         if replace:
             with contextlib.suppress(FileNotFoundError):  # another registration does the same

@@ -1,9 +1,11 @@
-"""A request against the tensors that its model declares."""
+"""A request against the tensors that its model declares; and when the last one was answered."""
 
 import pytest
 
+from tests.kit.version import StubVersion
 from tsctl.daemon.api.tensors.declared import check_request
 from tsctl.daemon.api.tensors.forms import InferRequest, Tensor, WantedOutput
+from tsctl.daemon.api.tensors.metadata import last_answered, statistics
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.model_settings.declarations import DeclaredTensor
 
@@ -31,3 +33,12 @@ def request(*inputs: Tensor, outputs: tuple[str, ...] = ()) -> InferRequest:
 def test_what_contradicts_the_declaration_is_refused(wrong: InferRequest, reason: str) -> None:
     with pytest.raises(BadRequest, match=reason):
         check_request(wrong, INPUTS, OUTPUTS)
+
+
+def test_the_last_inference_is_told_in_milliseconds_since_1970() -> None:
+    version = StubVersion()
+    version.metrics.returned_at = 5.0
+
+    told = statistics(version.model, last_answered(version.metrics, now=8.0, today=1000.0))
+
+    assert told["last_inference"] == 997_000

@@ -93,8 +93,9 @@ ONES = ["1"] * MANY
         ("BYTES", [MANY], f"[{','.join(chr(34) * 2 for _ in ONES[1:])},1]"),
         ("BYTES", [MANY // 2, 2], f"[{','.join(['[[]]'] * MANY)}]"),
         ("BYTES", [1], f"[[{','.join(ONES)}]]"),
+        ("BYTES", [2, 5000], json.dumps([["a"] * 5001, ["a"] * 4999])),
     ],
-    ids=range(15),
+    ids=range(16),
 )
 def test_what_does_not_fit_is_refused(datatype: str, shape: list[int], text: str) -> None:
     with pytest.raises(BadRequest, match="input a"):
@@ -108,6 +109,16 @@ def test_no_slice_has_more_elements_than_others_can_wait_for(datatype: str, elem
     raw = msgspec.Raw(f"[{','.join([element] * count)}]".encode())
 
     assert steps_of(pack_steps("input a", datatype, [count], raw)) > count / 20_000
+
+
+def test_room_is_taken_for_what_may_be_there_and_not_for_all_that_is_announced() -> None:
+    asked: list[int] = []
+    raw = msgspec.Raw(f"[{','.join(ONES)}]".encode())
+
+    with pytest.raises(BadRequest):
+        finish(pack_steps("input a", "INT32", [10**12], raw, asked.append))
+
+    assert 0 < max(asked) <= 4 * (MANY + 1)
 
 
 def test_elements_are_counted_in_steps() -> None:

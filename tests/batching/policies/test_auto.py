@@ -537,6 +537,7 @@ def test_independent_arrivals_are_never_waited_for(rate: float) -> None:
 @pytest.mark.parametrize(("count", "clients", "come", "chance"), [
     (3, 3, 0.5, 0.125), (1, 3, 0.5, 0.875), (2, 3, 0.5, 0.5), (2, 4, 1.0, 1.0), (1, 5, 0.0, 0.0),
     (198, 200, 0.98, 0.2351), (20, 1000, 0.02, 0.5306), (500, 1000, 0.9, 1.0), (500, 1000, 0.1, 0.0),
+    (477, 1000, 0.5, 0.9314),
 ])  # fmt: skip
 def test_the_chance_that_enough_of_the_clients_have_come(count: int, clients: int, come: float, chance: float) -> None:
     assert at_least(count, clients, come) == pytest.approx(chance, abs=1e-4)

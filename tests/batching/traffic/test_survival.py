@@ -76,7 +76,7 @@ def test_the_weight_is_spread_evenly_within_a_bucket() -> None:
 
 
 def test_the_median_is_the_edge_above_it() -> None:
-    assert of(0.001, 0.001, 0.001, 5.0).median == next(edge for edge in EDGES if edge >= 0.001)
+    assert of(0.001, 0.001, 0.001, 5.0, 5.0).median == next(edge for edge in EDGES if edge >= 0.001)
 
 
 def test_the_longest_of_several_times_is_that_of_their_law() -> None:

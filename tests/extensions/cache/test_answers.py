@@ -8,7 +8,7 @@ from tests.kit.version import StubVersion
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import Stopping
 from tsctl.daemon.core.fingerprint import AT_ONCE
-from tsctl.daemon.core.job import Job, JobPhase, Piece, Reply
+from tsctl.daemon.core.job import Job, JobPhase, Piece, Reply, TimeBudget
 from tsctl.daemon.extensions.cache.answers import IN_A_TURN, OVERHEAD, AnswerCache, seconds_of
 from tsctl.daemon.models.request_watcher import RequestFacts
 
@@ -73,12 +73,30 @@ def test_a_new_answer_is_kept_though_an_older_request_ends_after_it() -> None:
     bench.engine.batch_time = lambda size: 5.0
     bench.engine.answer = lambda job: Reply(200, job.id.encode())
     bench.ask("old")
+    bench.ask("waits for old")
     bench.engine.batch_time = lambda size: 1.0
     bench.after(0.5, "new", headers=[("Cache-Control", "no-cache")])
 
     bench.after(9.0, "third")
 
     assert bench.client.reply("third").body == b"new"
+    assert bench.client.reply("waits for old").body == b"old" and bench.sent == ["old", "new"]
+
+
+def test_a_large_request_whose_client_has_a_deadline_runs_itself(bench: Cached) -> None:
+    for name in ("first", "second"):
+        bench.after(5.0, name, LARGE, budget=TimeBudget(9.0, bench.clock.now(), "its client", by_client=True))
+    bench.clock.advance(5.0)
+
+    assert bench.sent == ["first", "second"] and bench.client.statuses == {"first": 200, "second": 200}
+
+
+def test_an_answer_has_the_age_of_its_stay_here_and_no_other(bench: Cached) -> None:
+    bench.engine.answer = lambda job: Reply(200, b"a", headers=[("age", "7"), ("x-a", "b")])
+    bench.ask("first")
+    bench.after(3.0, "second")
+
+    assert [*bench.client.reply("second").headers] == [("x-a", "b"), ("Age", "2")]
 
 
 def test_a_streamed_answer_is_not_kept_and_those_that_wait_run_themselves(bench: Cached) -> None:

@@ -83,7 +83,7 @@ class Reading:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self.now = 0.0
+        self.now = 100.0
         self.events: list[tuple[str, str]] = []
         self.known = KnownClients(file, lambda: self.now, lambda kind, text: self.events.append((kind, text)))
 

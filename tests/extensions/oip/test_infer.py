@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.api.house import House
+from tests.api.inference.test_streaming import Flow
 from tsctl.daemon.api.tensors.answers import parse_answer
-from tsctl.daemon.core.job import Job, Param, Reply
+from tsctl.daemon.core.job import Job, Param, Piece, Reply
 from tsctl.handlers.tensor_heads import ElementHeads, TensorHead
 from tsctl.handlers.wire import Declared, Input
 
@@ -43,6 +44,16 @@ async def test_binary_tensors_reach_the_worker_as_they_came(tmp_path: Path) -> N
     await house.ask("POST", INFER, head + PACKED, f"Inference-Header-Content-Length: {len(head)}")
 
     assert list(last_job(house).params) == [Param("a", "", PACKED)]
+
+
+async def test_a_worker_that_answers_in_pieces_is_told_to_stop(tmp_path: Path) -> None:
+    house, flow = await declared(tmp_path, config=""), Flow()
+    house.engine.batch_time = lambda size: 10.0
+    house.send("POST", INFER, written(A))
+
+    last_job(house).stream(Piece(200, b"1", flow=flow))
+
+    assert flow.told == ["refused"]
 
 
 async def test_a_model_that_declares_nothing_gets_binary_tensors_as_json_and_answers_with_bytes(tmp_path: Path) -> None:

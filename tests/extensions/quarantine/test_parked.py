@@ -93,7 +93,7 @@ def test_what_was_hashed_for_a_table_that_was_cleared_counts_no_more() -> None:
     bench.clock.release()
     bench.clock.advance(6.0)
 
-    assert not bench.quarantine.watching
+    assert not (bench.quarantine.watching or bench.quarantine.suspects or bench.quarantine._pending)
 
 
 def test_a_turn_of_the_loop_hashes_no_more_than_a_mebibyte(hashed: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +108,8 @@ def test_a_turn_of_the_loop_hashes_no_more_than_a_mebibyte(hashed: list[int], mo
     assert 900_000 < sum(hashed) <= quarantine.MOST_AT_ONCE
     bench.clock.release()
     bench.clock.settle()
-    assert len(hashed) == 100 == len(bench.quarantine.suspects)
+    assert len(hashed) == 100 == len(bench.quarantine.suspects) and not bench.quarantine._pending
+    assert bench.quarantine.compare_at_once(bench.client.job("next", b"x" * AT_ONCE)), "another turn hashes as much"
 
 
 def test_the_one_that_has_waited_longest_is_the_first_of_the_suspects_whatever_its_lane_was() -> None:

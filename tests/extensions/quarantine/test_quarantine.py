@@ -6,7 +6,7 @@ import pytest
 
 from tests.extensions.quarantine.poisoned import LARGE, SMALL, PoisonedVersion, hashed
 from tsctl.daemon.core.job import Fate, JobPhase, Reply, TimeBudget
-from tsctl.daemon.extensions.quarantine.quarantine import Quarantined
+from tsctl.daemon.extensions.quarantine.quarantine import KEPT, Quarantined
 
 __all__ = ["hashed"]  # a fixture
 
@@ -77,6 +77,16 @@ def test_what_comes_back_unbegun_is_compared_with_those_that_died_meanwhile_else
     hanging.hang(Reply(500, b"late"), retry=False)
 
     assert ahead.phase is JobPhase.QUEUED and ahead.apart is not None
+
+
+def test_nobody_is_compared_any_more_when_the_last_suspect_is_forgotten(bench: PoisonedVersion) -> None:
+    bench.ask("bad")
+    bench.crash()
+    bench.clock.advance(KEPT)
+
+    bench.ask("same")
+
+    assert not bench.dispatcher.reasons["suspect"] and not bench.quarantine.watching
 
 
 def test_only_what_is_as_large_as_a_suspect_is_hashed(hashed: list[int], bench: PoisonedVersion) -> None:

@@ -60,7 +60,7 @@ LOADING, UNLOADING = ResidenceState.LOADING, ResidenceState.UNLOADING
             {"load": ["a"]}, id="the registration of a version that is loaded at once delays no request",
         ),
         pytest.param(
-            [loaded("new", used=NOW - 1.0), loaded("old", used=NOW - 99.0), asked("a")],
+            [loaded("new", used=NOW - 1.0), loaded("old", used=NOW - 99.0), asked("a", 6)],
             {"unload": [("old", ROOM)], "blocked": ["a"]}, id="the least recently used makes room, and no more go",
         ),
         pytest.param(

@@ -120,6 +120,7 @@ async def test_one_that_has_ended_is_kept_to_be_shown_and_does_not_go_on(tmp_pat
         ({"step": -1}, "the rollout of m has impossible values"),
         ({"before": ()}, "the rollout of m has impossible values"),
         ({"conditions": ()}, "the rollout of m has impossible values"),
+        ({"conditions": (replace(ROLLOUT.conditions[0], limit=1.5),)}, "the rollout of m has impossible values"),
         ({"samples": Samples(elapsed=-1.0)}, "the rollout of m has impossible values"),
         ({"every": "soon"}, "Expected `float`, got `str`"),
     ],

@@ -9,6 +9,7 @@ from tests.kit.said import said_in
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.extensions.rollouts.decision import decide, find
 from tsctl.daemon.extensions.rollouts.rollout import (
+    FALSE_ALARM,
     Rollout,
     RolloutEvent,
     RolloutState,
@@ -51,6 +52,12 @@ def test_the_last_step_ends_the_rollout() -> None:
     assert decide(last, find(last, [(last.conditions[0], Trials(500, 0))]), 60.0).event is RolloutEvent.ALL_PASSED
 
 
+def test_the_tests_of_all_steps_and_of_the_comparison_share_the_chance_of_a_false_alarm() -> None:
+    asked = rollout(conditions=parse_conditions("errors>10%,p99>2x", compare=False))
+
+    assert asked.alpha * (len(asked.steps) + 1) * 2 == pytest.approx(FALSE_ALARM)
+
+
 @pytest.mark.parametrize(
     ("text", "steps"),
     [("1,10,50,100", (1, 10, 50, 100)), ("5%, 20%", (5, 20, 100)), ("100", (100,)), ("0.5", (0.5, 100))],
@@ -59,7 +66,7 @@ def test_steps_are_rising_percentages_up_to_100(text: str, steps: tuple[float, .
     assert parse_steps(text) == steps
 
 
-@pytest.mark.parametrize("text", ["", "0,100", "10,10", "50,10", "10,200", "a", "-1"])
+@pytest.mark.parametrize("text", ["", "0,100", "10,10", "50,10", "10,200", "101", "nan", "a", "-1"])
 def test_other_steps_are_refused(text: str) -> None:
     with pytest.raises(BadRequest, match="steps is"):
         parse_steps(text)

@@ -5,6 +5,7 @@ import pytest
 from tests.extensions.sequences.stateful import Stateful
 from tsctl.daemon.api.management.control import worker_of
 from tsctl.daemon.core.errors import QueueFull
+from tsctl.daemon.core.job import Reply
 from tsctl.daemon.extensions.sequences.marks import SequenceHeaders
 from tsctl.daemon.extensions.sequences.table import TooManySequences
 
@@ -23,6 +24,16 @@ def test_a_request_without_an_id_begins_a_sequence_whose_id_the_client_is_told()
     assert headers["ts_request_sequence_id"].startswith("ts-seq-")
     assert ("ts_request_sequence_id", headers["ts_request_sequence_id"]) in job.headers
     assert ("ts_request_sequence_start", "true") in job.headers
+
+
+def test_a_handler_ends_sequences_by_a_header_of_its_answer() -> None:
+    bench = Stateful()
+    bench.engine.answer = lambda job: Reply(200, b"", headers=[("ts_request_sequence_end", "a; b")])
+
+    bench.send("a1", "b1", "c1")
+    bench.clock.advance(10.0)
+
+    assert len(bench.sequences) == 1
 
 
 def test_the_limit_of_the_queue_holds_and_opens_no_sequence() -> None:
@@ -71,6 +82,7 @@ def test_the_headers_of_sequences_may_have_other_names() -> None:
     bench.workers[0].crash()
     bench.clock.advance(10.0)
     assert b"with the header X-Begin: true" in bench.client.reply("a2").body
+    assert bench.model.idle
 
 
 def test_its_requests_do_not_travel_in_batches() -> None:

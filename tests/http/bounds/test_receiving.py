@@ -88,6 +88,7 @@ def test_without_room_a_connection_is_not_read_and_goes_on_when_there_is(server:
 
 def test_the_first_that_waits_goes_on_first(server: Bounded) -> None:
     large, small = server.uploading(LIMIT - 2 * STEP), server.uploading(2 * STEP)
+    assert small.transport.reading, "it had just enough room"
     waiting = [server.uploading(1) for _ in range(3)]
     assert [peer.transport.reading for peer in waiting] == [False] * 3
 

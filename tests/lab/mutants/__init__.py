@@ -1,4 +1,4 @@
-"""Whether the tests would notice a changed line: twelve core modules, each with mutants drawn by a seed.
+"""Whether the tests would notice a changed line: eleven core modules, each with mutants drawn by a seed.
 
 changes.py      what a mutant is: one small change of a module's syntax tree
 judging.py      mutants against the tests that reach them, each in a fork of a process that has collected all tests

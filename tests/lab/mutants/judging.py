@@ -7,6 +7,7 @@ of the changed one. So nothing is imported or collected anew, and only files are
 import ast
 import contextlib
 import gc
+import importlib
 import os
 import pickle
 import signal
@@ -93,10 +94,10 @@ class Judging:
         self._items = session.items
         for index, item in enumerate(session.items):
             self._files[item.nodeid.partition("::")[0]].append(index)
-        names = {str(sys.modules[name].__file__): name for name in self._modules}
+        names = {str(importlib.import_module(name).__file__): name for name in self._modules}
         gc.unfreeze()  # what conftest.py has frozen is not among the objects
         for each in gc.get_objects():
-            if isinstance(each, FunctionType) and each.__code__.co_filename in names:
+            if type(each) is FunctionType and each.__code__.co_filename in names:
                 self._functions[names[each.__code__.co_filename]].append(each)
         gc.freeze()
         self._note_usual()

@@ -13,6 +13,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "tsctl.daemon.batching.dispatcher": (
         "tests/batching/test_dispatcher.py",
         "tests/models/test_prediction_errors.py",  # what operators are told of
+        "tests/metrics/test_judged.py",
         "tests/extensions/tracing/test_tracer.py",
         "tests/extensions/quarantine",
         *_BATCHING,

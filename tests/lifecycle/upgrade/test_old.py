@@ -1,6 +1,7 @@
 """The old daemon gives its place to a new one that is ready, and otherwise goes on as if nothing had happened."""
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
@@ -103,18 +104,22 @@ async def test_a_new_daemon_that_is_ready_is_given_the_place(bench: StubDaemon) 
     await bench.register(bench.mar(), workers=2)
     old = Old(bench, FakeSuccessor(Progress(1, 2), ReadyToTakeOver("2.0"), TakenOver()))
 
+    began = time.monotonic()
     said = await old.ask(grace=7.0)
 
+    assert 0.0 <= said["seconds"] <= time.monotonic() - began + 0.001
     assert (said["old"]["version"], said["new"]) == ("1.0", {"pid": 4711, "version": "2.0"})
     assert old.stages == ["checking", "starting", "loading", "handing"]
     assert old.models == [Expected("m", "1.0", True, 2)]
     assert old.successor.did == ["introduced", "closed the door", "given"]
-    assert old.upgrade.step is Step.DRAINING and old.upgrade.given.is_set() and old.upgrade.grace == 7.0
+    assert (old.upgrade.step, old.upgrade.given.is_set(), old.upgrade.grace) == (Step.DRAINING, True, 7.0)
     with pytest.raises(Upgrading), bench.registrar.gate.change():
         pass
     begun, ended = bench.registrar.events.after()[-2:]
     assert (begun.kind, ended.kind) == ("upgrade-started", "upgraded")
     assert ended.text.startswith("pid 4711, tsctl 2.0, is the daemon now")
+    old.upgrade.finish()
+    assert old.upgrade.step is Step.STOPPING
 
 
 async def test_the_counts_are_given_with_the_place_and_then_what_is_counted_since(bench: StubDaemon) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.kit.daemon import StubDaemon
 from tests.kit.services import NotedDaemon
+from tsctl.daemon.models.persistence import snapshot
 from tsctl.daemon.models.persistence.ledger import KeptParts
 from tsctl.daemon.models.persistence.snapshot import Snapshot, decode_snapshot
 from tsctl.daemon.models.persistence.snapshot_file import encode_snapshot
@@ -49,7 +50,13 @@ async def test_a_service_that_keeps_nothing_has_no_part(tmp_path: Path) -> None:
     assert (await bench.restart()).service.restored == []
 
 
-async def test_measurements_are_written_with_any_change_and_at_the_end_and_are_no_change_alone(tmp_path: Path) -> None:
+def full(file: Path, content: bytes) -> None:
+    raise OSError(28, "no space")
+
+
+async def test_measurements_are_written_with_any_change_and_at_the_end_and_are_no_change_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     bench = NotedDaemon(tmp_path)
     bench.service.measures = True
     await left_by(bench, None)
@@ -64,6 +71,10 @@ async def test_measurements_are_written_with_any_change_and_at_the_end_and_are_n
     await bench.registrar.ledger.keep_measured()
 
     assert parts_in(bench) == {"noted": {"seconds": 2, "last": True}}
+    bench.service.kept = {"seconds": 3}
+    monkeypatch.setattr(snapshot, "write_snapshot", full)
+    await bench.registrar.ledger.keep_measured()
+    assert f"what was measured is forgotten: cannot write {bench.snapshot}: no space" in caplog.text
 
 
 async def test_without_restoring_nothing_is_taken_up(tmp_path: Path) -> None:
@@ -90,7 +101,7 @@ async def test_a_part_whose_extension_is_not_there_stays_in_the_snapshot_and_is_
 
 @pytest.mark.parametrize("part", [{"broken": "no such share"}, 1], ids=["what the service refuses", "no object"])
 async def test_a_part_that_its_service_cannot_use_is_kept_aside_and_the_daemon_serves(
-    tmp_path: Path, part: Any
+    tmp_path: Path, part: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = NotedDaemon(tmp_path)
     await left_by(bench, part)
@@ -104,6 +115,8 @@ async def test_a_part_that_its_service_cannot_use_is_kept_aside_and_the_daemon_s
     (text,) = told(again)
     assert text.startswith("the extension `noted` cannot use its part of the snapshot: ")
     assert text.endswith(f"; the file is kept as {aside}")
+    monkeypatch.setattr(snapshot, "copy_aside", full)
+    assert again.registrar.ledger.memory.copy_aside() == "the file cannot be copied: no space"
     assert again.names == ["m/1.0", "other/1.0"] and parts_in(again) == {}
 
 

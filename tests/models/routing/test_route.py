@@ -6,7 +6,7 @@ import pytest
 
 from tests.kit.said import reason, said_in
 from tsctl.daemon.core.errors import BadRequest
-from tsctl.daemon.models.routing.route import Route, parse_route, parse_share
+from tsctl.daemon.models.routing.route import MOST_VERSIONS, Route, parse_route, parse_share
 from tsctl.daemon.models.routing.routes import Routes, key_of
 
 
@@ -20,6 +20,7 @@ def test_weights_are_texts_or_objects_and_zero_is_none(weights: str | dict[str, 
     assert route.weights == (("1.0", 90.0), ("2.0", 10.0))
     assert (route.main, route.share("1.0"), route.share("3.0")) == ("1.0", 0.9, 0.0)
     assert str(route) == "1.0=90 2.0=10"
+    assert len(parse_route({str(version): 1 for version in range(MOST_VERSIONS)}).weights) == MOST_VERSIONS
 
 
 @said_in("impossible.txt")

@@ -2,14 +2,16 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import tsctl
 from tests.kit.said import said_in
 from tsctl.python.answers import ReceivedAnswer
-from tsctl.python.calls import REPEAT_FOR, SPREAD, model_path, predict, time_of
+from tsctl.python.calls import REPEAT_FOR, SPREAD, Call, model_path, predict, register, request_head, time_of
 from tsctl.python.transport.address import read_address
+from tsctl.python.transport.link import Link, finish, open_link
 
 BUSY = ReceivedAnswer(503, {"retry-after": "2"}, b"")
 
@@ -107,6 +109,44 @@ def test_a_token_that_cannot_be_sent(token: str) -> None:
 
 def test_no_token_is_shown() -> None:
     assert "sesame" not in repr(tsctl.Client("/run/a.sock", token="sesame"))
+
+
+def test_an_empty_body_is_announced_only_by_methods_that_have_one() -> None:
+    heads = [request_head(Call(method, "/", {}), read_address("http://a"), None) for method in ("GET", "POST")]
+
+    assert [b"Content-Length: 0\r\n" in head for head in heads] == [False, True]
+
+
+def test_a_registration_without_a_number_of_workers_has_one_unless_its_archive_says_otherwise() -> None:
+    call = register("net.mar", None, None, None, None, None, False, None)
+
+    assert call.target == "/models?url=net.mar&fallback_workers=1&synchronous=true&warnings=true"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "sentence"),
+    [
+        (FileNotFoundError(2, "none"), tsctl.CannotConnect, "no daemon at `/run/a.sock`; start one"),
+        (PermissionError(13, "denied"), tsctl.CannotConnect, "the daemon belongs to another user"),
+        (TimeoutError(110, "timed out"), tsctl.CannotConnect, "cannot connect to `/run/a.sock`: timed out"),
+        (TimeoutError(), tsctl.DeadlineExceeded, "the deadline passed"),
+    ],
+)
+def test_a_connection_that_fails_says_why_and_one_that_breaks_is_lost_unless_its_time_is_over(
+    error: OSError, kind: type[Exception], sentence: str
+) -> None:
+    class Broken:
+        async def read(self, timeout: float | None) -> bytes:
+            raise error
+
+    async def connect(*asked: object) -> Any:
+        raise error
+
+    address, time = read_address("/run/a.sock"), time_of(None, 0.0)
+    with pytest.raises(kind, match=sentence):
+        finish(open_link(connect, address, None, time))
+    with pytest.raises(kind if kind is tsctl.DeadlineExceeded else tsctl.ConnectionLost):
+        finish(Link(address, Broken(), time).piece())  # type: ignore[arg-type]
 
 
 def test_a_value_and_named_inputs_are_one_or_the_other() -> None:

@@ -26,8 +26,7 @@ def read(pieces: list[bytes]) -> Read:
     reader, body = AnswerReader(), b""
     for piece in pieces:
         body += reader.feed(piece)
-    if not reader.whole:
-        reader.read_end()
+    reader.read_end()
     return reader.status, reader.headers, body, reader.whole, reader.reusable
 
 
@@ -67,13 +66,21 @@ def test_any_bytes_are_an_answer_or_one_of_two_errors(data: bytes) -> None:
 
 
 # llhttp passes over line ends between messages, as RFC 9112 has it.
-@given(BODIES, st.binary(max_size=20).filter(lambda more: more.strip(b"\r\n")))
-def test_a_connection_with_more_than_the_answer_is_not_used_again(body: bytes, more: bytes) -> None:
+@given(BODIES, st.binary(max_size=20).filter(lambda more: more.strip(b"\r\n")), st.booleans())
+def test_a_connection_with_more_than_the_answer_is_not_used_again(body: bytes, more: bytes, later: bool) -> None:
     reader = AnswerReader()
 
-    assert reader.feed(answer(body) + more) == body
-    assert reader.whole
+    assert reader.feed(answer(body) if later else answer(body) + more) == body
+    assert reader.whole and reader.reusable is later
+    reader.feed(more)
     assert not reader.reusable
+
+
+def test_an_interim_answer_is_passed_over_and_another_one_behind_is_not_read() -> None:
+    reader = AnswerReader()
+    body = reader.feed(b"HTTP/1.1 100 Continue\r\nA: 1\r\n\r\n" + answer(b"a", 503) + answer(b"b"))
+
+    assert (reader.status, body, "a" in reader.headers, reader.reusable) == (503, b"a", False, False)
 
 
 def test_trailers_are_no_headers() -> None:
