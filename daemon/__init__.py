@@ -43,22 +43,7 @@ daemon never imports torch, so it starts in well under a second; the command lin
       upgrade/         its replacement: old and new
     extension          the seam between the core and the shelf: what a capability may add to a daemon
     declarations       what a capability adds to tables, and says of its protocol and its fields
-    extensions/        the shelf: a folder for each capability that the core does not know
-      optimizing/      the fastest set of optimisations of a model, found by trials while it serves
-      ranks/           models that several processes or GPUs run together
-      ray/             workers on a Ray cluster: the bridge, a source of processes as templates are
-      residency/       models that a request loads, and that are unloaded when idle; a budget of memory for all of them
-      cache/           answers that are given again to equal requests
-      rollouts/        a new version takes over step by step, and goes back by itself
-      routing/         commands for the shares of a model's versions; the shares where versions are shown
-      scaling/         how many workers a version has, where a target of the waiting time is set
-      grouping/        batches of requests with similar lengths
-      fitting/         smaller batches where one did not fit into its worker's memory
-      history/         what each version did in the last 15 minutes
-      verdict/         whether the workers keep up, in one sentence with its command
-      keys/            clients that are known by keys: their models, rates and priorities
-      oip/             the Open Inference Protocol, version 2, over HTTP: health, requests, the repository
-      openai/          OpenAI's API for completions and chats, over text handlers
+    extensions/        the shelf: a folder for each capability that the core does not know; its first line says which
     server/            the parts of a daemon, wired; the list of extensions
     tools/             programs of their own, never imported: `tsctl check`, `tune`
 

@@ -67,8 +67,6 @@ def test_the_script_that_is_shipped_is_fresh(invoke: Invoke, shell: str) -> None
         ("tsctl scale res", ["resnet"]),
         ("tsctl default resnet/", ["resnet/2.0", "resnet/1.0"]),
         ("tsctl default resnet/1", ["resnet/1.0"]),
-        ("tsctl route resnet ", ["2.0=", "1.0="]),
-        ("tsctl route mnist 1", ["1.0="]),
     ],
 )
 def test_verbs_options_models_and_versions_complete(daemon: FakeDaemon, line: str, found: list[str]) -> None:
