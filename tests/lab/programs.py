@@ -53,7 +53,8 @@ TESTS = {
         ('python -m tests.busy "$@"',),
     ),
     "leave-out": Program(
-        "delete an extension's folders and its word in the list, and see lint, types and tests pass. scaling --sources",
+        "delete the folders of extensions and their words in the list, and see lint, types and tests pass. "
+        "scaling cache --sources",
         ('python -m tests.lab.left_out "$@"',),
     ),
     "house": Program(
