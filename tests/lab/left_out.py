@@ -3,8 +3,8 @@
 A copy of the tree loses the extensions' folders, what others' tests tell of both (`with_NAME.txt`), a program of the
 laboratory that checks their rules, and their words in daemon/server/extensions.py; its generated pages are written
 anew, links to their guides become text, and their verbs words. Then lint, types, and the tests of `make test` run
-there, on compiled modules, or with --sources as `pytest` runs them here. The copy has an environment of its own, in
-which nothing of the original is found, by Python or by mypy.
+there: on a wheel those that touch compiled modules, unless --sources is given. The copy has an environment of its own,
+in which nothing of the original is found, by Python or by mypy.
 
 Several together cost as much as one, but hide what the others would show about each: their own tests, their types and
 their pages are gone, too. So the nightly workflow leaves out each extension twice, in two groups that have nothing
@@ -31,6 +31,7 @@ from tests.places import ROOT
 
 SHELVES = ("daemon/extensions", "tsctl/extensions")
 TORCHSERVE = "handlers/torchserve/tsctl-torchserve.pth"  # installed beside the packages
+COMPILED = "compiled and not heavy and not browser and not ray and not systemd"  # of the tests of `make test`
 LIST = "daemon/server/extensions.py"
 PROGRAMS = ("tests/lab/programs.py", ".github/workflows/nightly.yml")
 # Programs of the laboratory that check an extension's rules, and go with it: their folder, and their name there.
@@ -126,8 +127,9 @@ def main(arguments: list[str]) -> int:
         subprocess.run(["git", "init", "--quiet", tree], check=True)  # what there is, is asked of git
         subprocess.run(["git", "-C", tree, "add", "--all"], check=True)
         python = make_environment_of(tree, tree / ".venv", [tree / TORCHSERVE])
-        tests = ["pytest"] if chosen.sources else ["tests.compiled", "-m", "compiled and not heavy and not browser"]
-        commands = [["tests.lab", "references"], ["ruff", "check"], ["mypy"], [*tests, *others]]
+        on_wheel = [["pytest", "-m", f"not {COMPILED}"], ["tests.compiled", "-m", COMPILED]]
+        tests = [["pytest"]] if chosen.sources else on_wheel
+        commands = [["tests.lab", "references"], ["ruff", "check"], ["mypy"], *([*each, *others] for each in tests)]
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         path = os.pathsep.join(map(str, (python.parent, ROOT / ".venv/bin", environment.get("PATH", os.defpath))))
         for command in commands:
