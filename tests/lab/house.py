@@ -141,7 +141,7 @@ def main(arguments: list[str]) -> int:
         return 2 if done.returncode else 0
     registration, prediction = measure(ROOT)
     named = hits(core(), *CAPABILITIES)
-    entered = (("a warm prediction", prediction), ("the registration of three lines", registration))
+    entered = (("a warm prediction", prediction), ("the registration of a handler of three lines", registration))
     for title, value in (
         *((f"files of the product that {what} enters", len(files)) for what, files in entered),
         *rows(named),
