@@ -71,11 +71,13 @@ class CommandLine:
 
     Attributes:
         verbs: verb → its group in the help, and one line.
+        synonyms: words of other programs → the verb with the same effect.
         columns: of `tsctl top`.
         documents: that a page in the browser may ask for: the last word of `/tsctl/WORD` → its parameters.
     """
 
     verbs: Mapping[str, tuple[str, str]] = {}
+    synonyms: Mapping[str, str] = {}
     columns: tuple[TopColumn, ...] = ()
     documents: Mapping[str, frozenset[str]] = {}
 
