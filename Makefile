@@ -96,7 +96,7 @@ fuzz: $(VENV)/.fuzz-installed
 # Uses `tsctl console` in Debian's Chromium, which is installed for it: each view, a phone, the keyboard alone, 100 models.
 browser: $(VENV)/.browser-installed
 	test -x /usr/bin/chromium || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y --no-install-recommends chromium; }
-	$(RUN)/pytest -m browser $(PYTEST) tests/browser
+	$(RUN)/pytest -m browser $(PYTEST) tests/extensions/*/browser
 
 # Checks all of deployment: the Dockerfile with hadolint, the manifests of docs/deploy against their schemas, the entry point
 # under KServe's contract, and an image that is built and run. Needs root for the last two. KSERVE_CHECKOUT and

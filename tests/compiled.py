@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from tests.environments import Missing, make_environment
+from tests.environments import Missing, make_environment_of
 from tests.places import ROOT, place_of
 
 FOLDER = ROOT / ".compiled"
@@ -121,19 +121,6 @@ def lay_out(wheel: Path, tree: Path) -> None:
                 archive.extract(name, tree)
 
 
-def interpreter(tree: Path) -> Path:
-    """Make an environment in which the packages come from this one, and ours from the tree."""
-    python = make_environment(FOLDER / "environment", [])
-    site = next((FOLDER / "environment" / "lib").glob("python3*/site-packages"))
-    (site / "aaa.pth").write_text(f"{tree}\n")  # read before the other one
-    for file in tree.glob("*.pth"):
-        shutil.copy2(file, site)
-    command = python.parent / "tsctl"
-    command.write_text(f"#!{python}\nimport sys\nfrom tsctl.cli import main\nsys.exit(main())\n")
-    command.chmod(0o755)
-    return python
-
-
 TREE = FOLDER / "tree"
 
 
@@ -145,7 +132,7 @@ def compiled() -> Path:
         Missing: it could not be built.
     """
     lay_out(build_once(FOLDER / "wheel"), TREE)
-    return interpreter(TREE)
+    return make_environment_of(TREE, FOLDER / "environment", TREE.glob("*.pth"))
 
 
 def run_compiled(module: str, arguments: Sequence[str | Path]) -> int:

@@ -4,10 +4,11 @@ Each sees the packages of the interpreter that runs this (a .pth file names thei
 is not installed a second time.
 """
 
+import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 
@@ -35,4 +36,24 @@ def make_environment(folder: Path, packages: Sequence[str]) -> Path:
         if done.returncode:
             raise Missing(f"pip could not install {', '.join(packages)}; what it said is above")
     marker.write_text(wanted)
+    return python
+
+
+def make_environment_of(tree: Path, folder: Path, pths: Iterable[Path]) -> Path:
+    """Make an environment in which the packages come from this one, and ours from a tree; return its interpreter.
+
+    Nothing of this project is found there, for programs as for mypy: where this environment installs it as editable, a
+    .pth file says so, and Python reads none in a folder that another .pth file names.
+
+    Args:
+        pths: .pth files of the tree.
+    """
+    python = make_environment(folder, [])
+    site = next((folder / "lib").glob("python3*/site-packages"))
+    (site / "aaa.pth").write_text(f"{tree}\n")  # read before the other ones
+    for file in pths:
+        shutil.copy2(file, site)
+    command = python.parent / "tsctl"
+    command.write_text(f"#!{python}\nimport sys\nfrom tsctl.cli import main\nsys.exit(main())\n")
+    command.chmod(0o755)
     return python

@@ -3,9 +3,9 @@
     tsctl/extensions/NAME/__init__.py   COMMAND_LINE, an object of a subclass of the class below
     tsctl/extensions/NAME/VERB.py       the command of a verb: `command`, as in tsctl/commands
 
-NAME is that of an extension of the daemon. The folders are listed here, because importing the daemon's list takes 20 ms
-(tests/test_extensions.py holds that each is in it). A verb of the core imports none of them, unless it shows what they
-add.
+NAME is that of an extension of the daemon, or of one of the command line alone, as `console` is. The folders are
+listed here, because importing the daemon's list takes 20 ms. A verb of the core imports none of them, unless it shows
+what they add.
 """
 
 import os
@@ -71,11 +71,13 @@ class CommandLine:
 
     Attributes:
         verbs: verb → its group in the help, and one line.
+        synonyms: words of other programs → the verb with the same effect.
         columns: of `tsctl top`.
-        documents: that the page of `tsctl console` may ask for: the last word of `/tsctl/WORD` → its parameters.
+        documents: that a page in the browser may ask for: the last word of `/tsctl/WORD` → its parameters.
     """
 
     verbs: Mapping[str, tuple[str, str]] = {}
+    synonyms: Mapping[str, str] = {}
     columns: tuple[TopColumn, ...] = ()
     documents: Mapping[str, frozenset[str]] = {}
 

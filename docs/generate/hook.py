@@ -14,19 +14,20 @@ sys.path.insert(0, str(ROOT))
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Add the guides of extensions to the site's navigation, in the order of their list.
+    """Add the guides of extensions to the site's navigation: in the order of their list, then the command line's own.
 
     Each says in its first line in which group, and under which title: `<!-- in Make it faster: Cache answers -->`. One
     without that line is in the last group, under its own title.
     """
     from tsctl.daemon.server.extensions import EXTENSIONS
+    from tsctl.extension import names
 
     sections = next(each["Guides"] for each in config.nav if "Guides" in each)
     groups = {title: pages for each in sections for title, pages in each.items()}
     there = {page for pages in groups.values() for each in pages for page in each.values()}
     last = list(groups)[-1]
-    for extension in EXTENSIONS:
-        page = f"guides/{extension.name}.md"
+    for name in dict.fromkeys((*(extension.name for extension in EXTENSIONS), *names())):
+        page = f"guides/{name}.md"
         if page not in there and (ROOT / "docs" / page).exists():
             group, title = placed((ROOT / "docs" / page).read_text()) or (last, "")
             groups[group].append({title: page} if title else page)

@@ -8,6 +8,7 @@ import pytest
 from docs.generate import PAGES
 from docs.generate.project import FILES
 from tsctl.daemon.server.extensions import EXTENSIONS
+from tsctl.extension import names
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -26,7 +27,8 @@ def test_every_page_is_in_the_site_and_every_entry_is_a_page() -> None:
     entries = re.findall(r"^ +- (?:[^:\n]+: )?(\S+\.md)$", SITE, re.MULTILINE)
 
     written = {str(file.relative_to(DOCS)) for file in DOCS.rglob("*.md")}
-    guides = {f"guides/{extension.name}.md" for extension in EXTENSIONS} & written  # added by docs/generate/hook.py
+    shelf = {*names(), *(extension.name for extension in EXTENSIONS)}
+    guides = {f"guides/{name}.md" for name in shelf} & written  # added by docs/generate/hook.py
     assert sorted({*entries, *guides}) == sorted(written | set(PAGES))
 
 

@@ -133,7 +133,7 @@ class Container:
         return int(status), body
 
     def wait_until_ready(self) -> None:
-        eventually(lambda: self._alive() and self.get("http://127.0.0.1:8080/v2/health/ready")[0] == 200, "is ready")
+        eventually(lambda: self._alive() and self.get("http://127.0.0.1:8080/ready")[0] == 200, "is ready")
 
     def stop(self) -> int:
         """Send SIGTERM to process 1, as a runtime does; return its exit code."""

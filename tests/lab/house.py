@@ -1,7 +1,7 @@
 """`python -m tests.lab house [--names]`: how many files an idea lives in, measured.
 
-One table: the core's files that name a capability (capabilities.yaml), and lines. With --names also each line that
-names a capability.
+One table: the files that a prediction and a registration enter (entered.py), the core's files that name a capability
+(capabilities.yaml), and lines. With --names also the files that were entered, and each line that names a capability.
 
 `--changed BASE` prints instead, for each commit since BASE, how many files of the product outside its own folder of the
 shelf it modifies, and which extension's folder that is.
@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from tests.lab.entered import measure
 from tests.places import ROOT
 
 PLACES = ("daemon/", "handlers/", "tsctl/")
@@ -138,9 +139,16 @@ def main(arguments: list[str]) -> int:
         for commit in read_log(done.stdout):
             print(f"{len(commit.outside):4} {commit.extension or '-':16} {commit.title}")
         return 2 if done.returncode else 0
+    registration, prediction = measure(ROOT)
     named = hits(core(), *CAPABILITIES)
-    for measure, value in rows(named):
-        print(f"{measure:90}{value}")
+    entered = (("a warm prediction", prediction), ("the registration of a handler of three lines", registration))
+    for title, value in (
+        *((f"files of the product that {what} enters", len(files)) for what, files in entered),
+        *rows(named),
+    ):
+        print(f"{title:90}{value}")
+    for what, files in entered if given.names else ():
+        print(f"{what}:", *sorted(file.removeprefix(f"{ROOT}/tsctl/") for file in files), sep="\n    ")
     for capability, file, line in named if given.names else ():
         print(f"    {capability:16}{file}:{line}: {core()[file].splitlines()[line - 1].strip()}")
     return 0

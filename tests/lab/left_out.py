@@ -1,9 +1,17 @@
-"""`python -m tests.lab leave-out NAME [--sources] [ARGUMENT OF PYTEST …]`: delete an extension, and see the rest pass.
+"""`python -m tests.lab leave-out NAME … [--sources] [-- ARGUMENT OF PYTEST …]`: delete extensions; the rest passes.
 
-A copy of the tree loses the extension's folders, what others' tests tell of both (`with_NAME.txt`), a program of the
-laboratory that checks its rules, and its words in daemon/server/extensions.py; its generated pages are written anew,
-links to its guide become text, and its verbs words. Then lint, types, and the tests of `make test` run there, on
-compiled modules, or with --sources as `pytest` runs them here.
+A copy of the tree loses the extensions' folders, what others' tests tell of both (`with_NAME.txt`), a program of the
+laboratory that checks their rules, and their words in daemon/server/extensions.py; its generated pages are written
+anew, links to their guides become text, and their verbs words. Then lint, types, and the tests of `make test` run
+there: on a wheel those that touch compiled modules, unless --sources is given. The copy has an environment of its own,
+in which nothing of the original is found, by Python or by mypy.
+
+Several together cost as much as one, but hide what the others would show about each: their own tests, their types and
+their pages are gone, too. So the nightly workflow leaves out each extension twice, in two groups that have nothing
+else in common, as the row and the column of a table. For each extension, all that is not its own is there in one of
+its two runs, and sees the extension missing; tests/lab/test_left_out.py holds that of the files that git has. What
+remains hidden needs three: where one extension is missing, two others fail only together, one of its row and one of
+its column.
 """
 
 import argparse
@@ -13,13 +21,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 
 from tests.compiled import listed
+from tests.environments import make_environment_of
 from tests.places import ROOT
 
+SHELVES = ("daemon/extensions", "tsctl/extensions")
+TORCHSERVE = "handlers/torchserve/tsctl-torchserve.pth"  # installed beside the packages
+COMPILED = "compiled and not heavy and not browser and not ray and not systemd"  # of the tests of `make test`
 LIST = "daemon/server/extensions.py"
 PROGRAMS = ("tests/lab/programs.py", ".github/workflows/nightly.yml")
 # Programs of the laboratory that check an extension's rules, and go with it: their folder, and their name there.
@@ -33,14 +45,10 @@ def places_of(name: str) -> tuple[str, ...]:
 
 
 def without(text: str, name: str) -> str:
-    """Return the list of extensions without one.
-
-    Raises:
-        ValueError: the list does not have it.
-    """
+    """Return the list of extensions without one; one of the command line alone is not in it."""
     found = re.search(rf"^from tsctl\.daemon\.extensions\.{name} import (\w+)\n", text, re.MULTILINE)
     if found is None:
-        raise ValueError(f"`{name}` is none of the extensions in {LIST}")
+        return text
     return re.sub(rf"^    {found[1]}\(\),.*\n", "", text.replace(found[0], ""), flags=re.MULTILINE)
 
 
@@ -68,42 +76,65 @@ def unlinked(text: str, name: str, verbs: Sequence[str] = ()) -> str:
     return re.sub(rf"\[([^\]]+)\]\((?:[^)\s]*/)?{name}\.md(?:#[^)\s]*)?\)", r"\1", text)
 
 
-def leave_out(name: str, tree: Path) -> None:
-    """Copy all that git would have, without an extension."""
-    gone, verbs = places_of(name), verbs_of(name)
+def gone(names: Iterable[str]) -> set[str]:
+    """Return the files that go with these extensions.
+
+    Raises:
+        ValueError: one of them is none.
+    """
+    found, files = set[str](), listed()
+    for name in names:
+        if not any((ROOT / folder / name / "__init__.py").exists() for folder in SHELVES):
+            raise ValueError(f"`{name}` is no extension: neither {' nor '.join(SHELVES)} has it")
+        own = places_of(name)
+        below = tuple(f"{place}/" for place in own)
+        found |= {each for each in files if each in own or each.startswith(below) or each.endswith(f"/with_{name}.txt")}
+    return found
+
+
+def leave_out(names: Sequence[str], tree: Path) -> None:
+    """Copy all that git would have, without these extensions.
+
+    Raises:
+        ValueError: one of them is none.
+    """
+    left_out, verbs = gone(names), {name: verbs_of(name) for name in names}
     for each in listed():
-        if each.endswith(f"/with_{name}.txt"):
+        if each in left_out:
             continue
-        if not each.startswith(tuple(f"{place}/" for place in gone)) and each not in gone:
-            (tree / each).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / each, tree / each, follow_symlinks=False)
-            if each.endswith(".md"):
-                (tree / each).write_text(unlinked((ROOT / each).read_text(), name, verbs))
-    (tree / LIST).write_text(without((ROOT / LIST).read_text(), name))
-    for each in PROGRAMS if name in CHECKED_BY else ():
-        (tree / each).write_text(without_program((ROOT / each).read_text(), CHECKED_BY[name][1]))
+        (tree / each).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / each, tree / each, follow_symlinks=False)
+        if each.endswith(".md"):
+            text = (ROOT / each).read_text()
+            for name in names:
+                text = unlinked(text, name, verbs[name])
+            (tree / each).write_text(text)
+    for name in names:
+        (tree / LIST).write_text(without((tree / LIST).read_text(), name))
+        for each in PROGRAMS if name in CHECKED_BY else ():
+            (tree / each).write_text(without_program((tree / each).read_text(), CHECKED_BY[name][1]))
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab leave-out", description=__doc__.partition("\n")[0])
-    parser.add_argument("name")
+    parser.add_argument("names", nargs="+", metavar="NAME")
     parser.add_argument("--sources", action="store_true", help="run the tests on the sources: quicker")
-    chosen, others = parser.parse_known_args(arguments)
-    # Else `make` in the copy finds this environment older than pyproject.toml there, and installs the copy in it.
-    subprocess.run(["make", "--silent", ".venv/.installed"], cwd=ROOT, check=True)
-    with tempfile.TemporaryDirectory(prefix=f"without-{chosen.name}-") as folder:
+    cut = arguments.index("--") if "--" in arguments else len(arguments)
+    chosen, others = parser.parse_args(arguments[:cut]), arguments[cut + 1 :]
+    with tempfile.TemporaryDirectory(prefix="left-out-") as folder:
         tree = Path(folder)
-        leave_out(chosen.name, tree)
-        (tree / ".venv").symlink_to(ROOT / ".venv")
+        leave_out(chosen.names, tree)
         subprocess.run(["git", "init", "--quiet", tree], check=True)  # what there is, is asked of git
         subprocess.run(["git", "-C", tree, "add", "--all"], check=True)
-        tests = ["pytest"] if chosen.sources else ["tests.compiled", "-m", "compiled and not heavy and not browser"]
-        commands = [["tests.lab", "references"], ["ruff", "check"], ["mypy"], [*tests, *others]]
+        python = make_environment_of(tree, tree / ".venv", [tree / TORCHSERVE])
+        on_wheel = [["pytest", "-m", f"not {COMPILED}"], ["tests.compiled", "-m", COMPILED]]
+        tests = [["pytest"]] if chosen.sources else on_wheel
+        commands = [["tests.lab", "references"], ["ruff", "check"], ["mypy"], *([*each, *others] for each in tests)]
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        path = os.pathsep.join(map(str, (python.parent, ROOT / ".venv/bin", environment.get("PATH", os.defpath))))
         for command in commands:
-            print(f"without {chosen.name}: {' '.join(command)}", flush=True)
-            code = subprocess.run(
-                [sys.executable, "-m", *command], cwd=tree, env=os.environ | {"PYTHONPATH": folder}
-            ).returncode
+            print(f"without {', '.join(chosen.names)}: {' '.join(command)}", flush=True)
+            code = subprocess.run([python, "-m", *command], cwd=tree, env=environment | {"PATH": path}).returncode
             if code:
                 return code
     return 0

@@ -53,12 +53,13 @@ TESTS = {
         ('python -m tests.busy "$@"',),
     ),
     "leave-out": Program(
-        "delete an extension's folders and its word in the list, and see lint, types and tests pass. scaling --sources",
+        "delete the folders of extensions and their words in the list, and see lint, types and tests pass. "
+        "scaling cache --sources",
         ('python -m tests.lab.left_out "$@"',),
     ),
     "house": Program(
-        "how many files an idea lives in: those of the core that name a capability, lines. --names prints the files; "
-        "--changed BASE prints how many files outside its own folder of the shelf each commit since BASE modifies",
+        "how many files an idea lives in: that a request enters, of the core that name a capability; lines. "
+        "--names prints them; --changed BASE how many files outside its own folder of the shelf each commit modifies",
         ('python -m tests.lab.house "$@"',),
     ),
     "alerts": Program(
@@ -186,11 +187,6 @@ MADE = {
     "picture": Program(
         "README's pictures: the badges from pyproject.toml, a terminal from the commands as they run here",
         ("python -m docs.generate.badges", "python -m docs.generate.picture"),
-    ),
-    "screens": Program(
-        "the pictures of `tsctl console` that docs/guides/console.md shows; two minutes",
-        ("python -m docs.generate.console",),
-        (".venv/.browser-installed",),
     ),
     "gpu-pack": _lab(
         "what `make gpu`, and tests/lab/gpu/first.sh and second.sh, need on a machine with a GPU and no package index, "

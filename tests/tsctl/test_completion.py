@@ -67,8 +67,6 @@ def test_the_script_that_is_shipped_is_fresh(invoke: Invoke, shell: str) -> None
         ("tsctl scale res", ["resnet"]),
         ("tsctl default resnet/", ["resnet/2.0", "resnet/1.0"]),
         ("tsctl default resnet/1", ["resnet/1.0"]),
-        ("tsctl route resnet ", ["2.0=", "1.0="]),
-        ("tsctl route mnist 1", ["1.0="]),
         ("tsctl start --model-store mo", ["dir,mo"]),
         ("tsctl start --ts-config co", ["file,co"]),
         ("tsctl archive --handler ha", ["file,ha"]),

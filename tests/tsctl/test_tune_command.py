@@ -209,7 +209,7 @@ def test_a_result_that_cannot_be_kept_is_still_shown(invoke: Invoke, load: FakeL
 
     assert done.exit_code == 0
     assert "Serve it with batch size 8" in done.stdout
-    assert "note: `tsctl console` cannot show this result, as it could not be saved: " in done.stderr
+    assert "note: this result could not be kept for later: " in done.stderr
 
 
 def test_files_that_are_no_results_are_left_out(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def command(
     Serves the model in temporary workers under one setting after the other: as it is set now; with the
     policy `auto`; batch sizes 1, 8, and the largest; 1 and 2 workers. Each gets FILE as its requests, by
     default the recorded request or the archive's `warmup`, in three rounds. MODEL serves throughout; run
-    this command while the load is low. `tsctl console` shows the result.
+    this command while the load is low. The result is kept in the state directory.
 
     \b
     GAIN   times the requests a second of now, the median of the rounds
@@ -139,7 +139,7 @@ def _save(found: dict[str, Any], said: dict[str, Any]) -> None:
         state = said.get("state_dir")
         saved.save(Path(state["value"]) if state else paths.default_state_dir(), found | {"time": time.time()})
     except (OSError, paths.PathError) as error:
-        found["notes"].append(f"`tsctl console` cannot show this result, as it could not be saved: {error}")
+        found["notes"].append(f"this result could not be kept for later: {error}")
 
 
 def _apply(client: DaemonClient, path: str, best: "TriedSetting", worker: dict[str, Any]) -> None:

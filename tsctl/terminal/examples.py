@@ -57,10 +57,6 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example("Print the metrics", "tsctl metrics"),
         Example("Write the rules of alerts for Prometheus", "tsctl metrics --rules > tsctl-rules.yml"),
     ),
-    "console": (
-        Example("Open the page in the browser", "tsctl console"),
-        Example("Print the file to open, for port 8765", "tsctl console --port 8765 --no-browser"),
-    ),
     "doctor": (
         Example("See what would break serving, and the remedy", "tsctl doctor"),
         Example("Read the same in a script", "tsctl doctor --json"),
@@ -139,10 +135,6 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
     "rollback": (
         Example("See what would change", "tsctl rollback scorer --dry-run"),
         Example("Return to the version and settings before", "tsctl rollback scorer"),
-    ),
-    "route": (
-        Example("Send one of ten requests to version 2.0", "tsctl route scorer 1.0=90 2.0=10"),
-        Example("Keep each client at its version", "tsctl route scorer 1.0=90 2.0=10 --sticky header:x-user"),
     ),
     "predict": (
         Example("Send a file", "tsctl predict scorer sample.json"),

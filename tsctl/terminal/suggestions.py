@@ -17,7 +17,7 @@ SYNONYMS: dict[str, str] = {
     "ask": "predict", "call": "predict", "curl": "predict", "infer": "predict", "invoke": "predict",
     "reload": "restart", "update": "upgrade",
     "benchmark": "bench", "load-test": "bench", "loadtest": "bench", "ab": "bench", "wrk": "bench",
-    "autotune": "tune", "optimise": "optimize", "quantize": "optimize", "compile": "optimize",
+    "autotune": "tune",
     "archiver": "archive", "pack": "archive", "package": "archive", "build": "archive",
     "create": "new", "init": "new", "scaffold": "new",
     "log": "logs", "tail": "logs",
@@ -37,10 +37,17 @@ _CLOSE = 0.6
 _TIMEOUT = 2.0  # seconds
 
 
+def synonyms() -> dict[str, str]:
+    """Return the words of other programs for the verbs of the core, and for those of extensions."""
+    from tsctl.extension import extensions
+
+    return SYNONYMS | {word: verb for each in extensions() for word, verb in each.synonyms.items()}
+
+
 def suggest_verb(word: str, verbs: Iterable[str]) -> str:
     """Return the verb that `word` probably means; empty if there is none."""
     known = [verb for verb in verbs if verb not in _NEVER]
-    meant = SYNONYMS.get(word.lower())
+    meant = synonyms().get(word.lower())
     if meant in known:
         return meant or ""
     return next(iter(get_close_matches(word.lower(), known, n=1, cutoff=_CLOSE)), "")

@@ -1,4 +1,4 @@
-"""The results of `tsctl tune` in the state directory: a file for each version, read by `tsctl console`."""
+"""The results of `tsctl tune` in the state directory: a file for each version."""
 
 import json
 import os

@@ -156,17 +156,16 @@ def differences(value: Any, schema: Mapping[str, Any], description: Mapping[str,
     return found
 
 
-async def _ask_all(description: Mapping[str, Any], asked: list[Asked]) -> list[str]:
+async def _ask_all(description: Mapping[str, Any], asked: list[Asked], folder: Path) -> list[str]:
     """Ask one house everything in turn; return where it differs from the description."""
-    with tempfile.TemporaryDirectory() as root:
-        house = House(Path(root))
-        await house.serve("m")
-        house.put("m", "2.0", place="m-2.0")
-        house.put("other")
-        found = []
-        for each in asked:
-            answer = await house.ask(each.method, each.target, each.body, *each.headers)
-            found += [f"{each.method} {each.target}: {fault}" for fault in faults(description, each, answer)]
+    house = House(folder)
+    await house.serve("m")
+    house.put("m", "2.0", place="m-2.0")
+    house.put("other")
+    found = []
+    for each in asked:
+        answer = await house.ask(each.method, each.target, each.body, *each.headers)
+        found += [f"{each.method} {each.target}: {fault}" for fault in faults(description, each, answer)]
     return found
 
 
@@ -179,7 +178,8 @@ def hold(name: str, number: int) -> None:
     @settings(max_examples=_EACH, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(asked=_conversations(description))
     def converse(asked: list[Asked]) -> None:
-        assert asyncio.run(_ask_all(description, asked)) == []
+        with tempfile.TemporaryDirectory() as folder:  # until the loop's threads have ended, which write there
+            assert asyncio.run(_ask_all(description, asked, Path(folder))) == []
 
     converse()
 

@@ -85,7 +85,6 @@ SAID = {"status": "Registered", "modelName": "net", "modelVersion": "1.0", "warn
         (["ls"], "GET /tsctl/status", STATUS),
         (["describe", "net"], "GET /models/net", [DESCRIBED]),
         (["events"], "GET /tsctl/events", {"events": [DIED, DIED | {"requests": ["r1", "r2"]}]}),
-        (["route", "net"], "GET /models/net/route", {"modelName": "net", "default": "1.0", "route": None}),
         (["default", "net/2"], "PUT /models/net/2/set-default", SAID),
         (["unregister", "net"], "DELETE /models/net", SAID),
         (["register", "net.mar", "--no-wait"], "POST /models", loaded("registered") | SAID),

@@ -3,15 +3,20 @@
 import pytest
 
 from tests.kit.said import said_in
-from tsctl.cli import all_verbs
-from tsctl.terminal.suggestions import SYNONYMS, similar_model, suggest_verb
+from tsctl.cli import VERBS, all_verbs
+from tsctl.extension import extensions
+from tsctl.terminal.suggestions import SYNONYMS, similar_model, suggest_verb, synonyms
 
 MODELS = [{"name": "resnet", "version": "1.0"}, {"name": "Whisper", "version": "1.0"}]
 
 
 def test_a_synonym_is_no_verb_and_means_one() -> None:
-    assert set(SYNONYMS) & set(all_verbs()) == set()
-    assert set(SYNONYMS.values()) <= set(all_verbs())
+    found = synonyms()
+
+    assert set(found) & set(all_verbs()) == set()
+    assert set(found.values()) <= set(all_verbs())
+    assert SYNONYMS.items() <= found.items() and set(SYNONYMS.values()) <= set(VERBS)
+    assert len(found) == len(SYNONYMS) + sum(len(each.synonyms) for each in extensions())  # none is of two
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from tsctl.extension import CommandLine, Document, Section
 
 class OptimizingCommandLine(CommandLine):
     verbs: Mapping[str, tuple[str, str]] = {"optimize": ("Models", "Try optimizations of a model, and apply one.")}
+    synonyms: Mapping[str, str] = dict.fromkeys(("optimise", "quantize", "compile"), "optimize")
 
     def examples(self) -> Mapping[str, tuple[tuple[str, str], ...]]:
         return {

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from tests.browser.conftest import Console
+from tests.extensions.console.browser.conftest import Console
 
 PHONE = {"width": 375, "height": 760}
 TITLES = ("Last failed predictions", "Requests a second", "Log")

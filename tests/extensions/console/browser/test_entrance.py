@@ -5,7 +5,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
-from tests.browser.conftest import PATIENCE, Console
+from tests.extensions.console.browser.conftest import PATIENCE, Console
 
 
 def test_another_browser_stays_outside_until_it_opens_the_file(

@@ -40,15 +40,16 @@ def command(
 ) -> None:
     """Show the daemon and its models on a page in the browser, until Ctrl-C.
 
-    The page watches the models, changes settings, and sends requests. Only you can open the page:
-    with a file that no other user can read. The daemon may stop and start meanwhile.
+    The page watches the models, changes settings, sends requests, and shows the results of `tsctl tune`.
+    Only you can open the page: with a file that no other user can read. The daemon may stop and start
+    meanwhile.
 
     An IP address that other machines can reach needs --certificate, --key and --token-file: browsers
     then sign in with the token.
     """
-    from tsctl.console.entrance import Entrance
-    from tsctl.console.listening import listening
-    from tsctl.console.page import PageServer
+    from tsctl.extensions.console.entrance import Entrance
+    from tsctl.extensions.console.listening import listening
+    from tsctl.extensions.console.page import PageServer
 
     at = listening(host, port, certificate, key, token_file)
     client = DaemonClient(socket, timeout=600.0)

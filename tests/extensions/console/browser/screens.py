@@ -1,7 +1,7 @@
-"""The pictures of `tsctl console`, in both schemes: `python -m tests.lab screens` takes them in the browser of `make browser`.
+"""The pictures of `tsctl console`, in both schemes: `python -m tests.lab screens`, in the browser of `make browser`.
 
-Writes docs/pictures/console-VIEW-SCHEME.png. The models are those of the tests: `scorer` takes 8 ms a batch and 0.4 ms a
-request. The numbers are those of the machine that draws.
+Writes docs/pictures/console-VIEW-SCHEME.png. The models are those of the tests: `scorer` takes 8 ms a batch and
+0.4 ms a request. The numbers are those of the machine that draws.
 """
 
 import io
@@ -14,10 +14,11 @@ from typing import Any
 
 from PIL import Image, ImageDraw
 
-from tests.browser.conftest import CHROMIUM, MODELS
 from tests.e2e.served import TSCTL, Served
+from tests.extensions.console.browser.conftest import CHROMIUM, MODELS
+from tests.places import ROOT
 
-PICTURES = Path(__file__).parents[1] / "pictures"
+PICTURES = ROOT / "docs/pictures"
 SIZE = {"width": 1080, "height": 760}
 SECONDS = 45  # of load, for the charts
 LONG = 300.0  # seconds that `tsctl tune` may take

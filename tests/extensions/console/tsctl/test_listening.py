@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.certificate import Certificate, make_certificate, needs_openssl
-from tsctl.console.listening import listening
 from tsctl.errors import CliError
+from tsctl.extensions.console.listening import listening
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import MODELS, Console
+from tests.extensions.console.browser.conftest import MODELS, Console
 
 BOUND = 2.0  # seconds
 TEXT = {"Content-Type": "text/plain"}

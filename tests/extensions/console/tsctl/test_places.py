@@ -10,9 +10,9 @@ import pytest
 
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.client import DaemonClient
-from tsctl.console.listening import Listening
-from tsctl.console.page import CONNECTIONS, PageServer
-from tsctl.console.places import HeldConnection, HeldConnections, TimedReading, leaves
+from tsctl.extensions.console.listening import Listening
+from tsctl.extensions.console.page import CONNECTIONS, PageServer
+from tsctl.extensions.console.places import HeldConnection, HeldConnections, TimedReading, leaves
 
 SILENT = CONNECTIONS + 12
 

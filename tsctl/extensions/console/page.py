@@ -18,11 +18,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tsctl.client import DaemonClient
-from tsctl.console.allowed import ANSWERING, ASKING, allowed, logged_version, settings_document
-from tsctl.console.checks import BrowserSession, body_length, refusal
-from tsctl.console.listening import Listening
-from tsctl.console.places import HeldConnections, TimedReading, log_document
 from tsctl.errors import CliError
+from tsctl.extensions.console.allowed import ANSWERING, ASKING, allowed, logged_version, settings_document
+from tsctl.extensions.console.checks import BrowserSession, body_length, refusal
+from tsctl.extensions.console.listening import Listening
+from tsctl.extensions.console.places import HeldConnections, TimedReading, log_document
 from tsctl.tuning.saved import saved
 
 LARGEST = 64 << 20  # bytes of a request's body
@@ -211,7 +211,7 @@ class PageHandler(BaseHTTPRequestHandler):
             self._tell(403, {"message": WRONG if session.lasting else USED})
 
     def _static(self, path: str) -> None:
-        file = files("tsctl.console") / "static" / path.removeprefix("/")
+        file = files("tsctl.extensions.console") / "static" / path.removeprefix("/")
         if (path == "/index.html" or _STATIC.fullmatch(path)) and file.is_file():
             self._answer(200, _TYPES[path.rpartition(".")[2]], file.read_bytes())
         else:

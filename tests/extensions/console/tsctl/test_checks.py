@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.kit.said import said_in
-from tsctl.console.checks import BrowserSession, body_length, refusal
+from tsctl.extensions.console.checks import BrowserSession, body_length, refusal
 
 OWN = {"host": "127.0.0.1:8765", "origin": "http://127.0.0.1:8765", "sec-fetch-site": "same-origin"}
 

@@ -15,7 +15,7 @@ import tempfile
 import webbrowser
 from pathlib import Path
 
-from tsctl.console.checks import BrowserSession
+from tsctl.extensions.console.checks import BrowserSession
 
 
 class Entrance:

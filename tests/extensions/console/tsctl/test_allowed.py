@@ -1,8 +1,11 @@
 """The page's requests that reach the daemon, and all that do not."""
 
+from collections.abc import Mapping
+
 import pytest
 
-from tsctl.console.allowed import CHANGEABLE, Allowed, allowed
+from tsctl.extension import CommandLine
+from tsctl.extensions.console.allowed import CHANGEABLE, Allowed, allowed
 
 
 @pytest.mark.parametrize(
@@ -23,6 +26,25 @@ from tsctl.console.allowed import CHANGEABLE, Allowed, allowed
 )
 def test_the_page_may_ask(method: str, target: str, expected: str) -> None:
     assert allowed(method, target) == Allowed(method, expected)
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        pytest.param("/api/charts?model=a%2F1", Allowed("GET", "/tsctl/charts?model=a%2F1"), id="of a version"),
+        pytest.param("/api/charts?file=/etc/passwd", None, id="an unknown parameter"),
+        pytest.param("/api/charts/a", None, id="below it"),
+    ],
+)
+def test_an_extension_says_which_of_its_documents_the_page_may_ask_for(
+    target: str, expected: Allowed | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Charts(CommandLine):
+        documents: Mapping[str, frozenset[str]] = {"charts": frozenset({"model"})}
+
+    monkeypatch.setattr("tsctl.extensions.console.allowed.extensions", lambda: (Charts(),))
+
+    assert allowed("GET", target) == expected
 
 
 @pytest.mark.parametrize(

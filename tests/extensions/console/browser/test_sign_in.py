@@ -5,9 +5,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.browser.conftest import Console
 from tests.certificate import make_certificate, needs_openssl
 from tests.e2e.served import TSCTL
+from tests.extensions.console.browser.conftest import Console
 
 
 @needs_openssl

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Console
-from tests.browser.results import RESULT
+from tests.extensions.console.browser.conftest import Console
+from tests.extensions.console.browser.results import RESULT
 from tsctl.tuning.saved import save
 
 

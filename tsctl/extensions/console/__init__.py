@@ -8,5 +8,25 @@
 The way in: the redirect file leads to the page with a token in the fragment (entrance.py); the page's session.js sends
 the token once, keeps the secret that comes back in sessionStorage, and sends it with every request.
 
-The process belongs to the terminal that started it. The daemon has no part in this and no listener more.
+The process belongs to the terminal that started it. The daemon has no part in this and no listener more: the
+console is an extension of the command line alone.
 """
+
+from collections.abc import Mapping
+
+from tsctl.extension import CommandLine
+
+
+class ConsoleCommandLine(CommandLine):
+    verbs: Mapping[str, tuple[str, str]] = {"console": ("Daemon", "Show the daemon and its models in the browser.")}
+
+    def examples(self) -> Mapping[str, tuple[tuple[str, str], ...]]:
+        return {
+            "console": (
+                ("Open the page in the browser", "tsctl console"),
+                ("Print the file to open, for port 8765", "tsctl console --port 8765 --no-browser"),
+            )
+        }
+
+
+COMMAND_LINE = ConsoleCommandLine()

@@ -1,0 +1,1 @@
+"""`tsctl console`: its server, the process, and a browser, which `make browser` runs."""
