@@ -12,12 +12,13 @@ Which is faster is measured, in spans of `SPAN` batches, by turns:
 
     WHOLE ──halves may pay──▶ COMPARED: whole, halves, whole, halves, … ──surely──▶ the faster of the two
                                   ▲                                                       │
-                                  └────────────after REVIEW spans for each pair───────────┘
+                                  └───────soon, then twice as late while it stays so──────┘
 
 So it follows a machine that changes, and what the model cannot know: the cores that daemon, worker and clients share.
+The first comparison is of a worker and clients that have just begun, so it counts for little time.
 On a busy machine one span tells little: the next one like it is up to a half faster or slower. Two in a row have most
 of that in common, so pairs are compared, until their mean is surely on one side. (Spans simulated with a spread of
-20 %, halves three quarters of the time: 1.5 % are lost to the way that is slower. By the last span of each way: 13 %.)
+20 %, halves three quarters of the time: 2.4 % are lost to the way that is slower. By the last span of each way: 13 %.)
 What was found for as many clients before is kept, since clients leave and come back.
 """
 
@@ -28,7 +29,8 @@ SPAN: Final = 48  # batches that are measured together
 HOPELESS: Final = 1.25  # times as slow as the span before, the other way: a span ends that is so slow after …
 EARLY: Final = 8  # … batches
 SETTLING: Final = 6  # batches after a change that belong to neither way
-REVIEW: Final = 40  # spans for each pair until both ways are compared again: 2.5 % of the time
+SOON: Final = 5  # spans for each pair until both ways are compared again, after the way has changed …
+REVIEW: Final = 40  # … and at most, 2.5 % of the time
 WORTH_IT: Final = 1.03  # times as fast; for less all clients are served together, with fewer batches
 OVERHEAD: Final = 50e-6  # seconds of the daemon and the kernel for one batch more
 KEPT: Final = 8  # numbers of clients whose comparisons are kept
@@ -53,6 +55,7 @@ class Comparison:
         self.halves = False
         self.rest = 1
         self.first = self.in_whole = self.in_halves = 0.0
+        self._stays = SOON  # spans for each pair that the way will be kept
         self._pairs = 0
         self._sum = self._squares = 0.0  # of the logarithms of how much faster halves were
 
@@ -68,8 +71,9 @@ class Comparison:
         error = math.sqrt(squares / (pairs - 1 + LEAST_PAIRS) / pairs)
         if pairs < LEAST_PAIRS or (pairs < MOST_PAIRS and abs(mean - least) < SURELY * error):
             return
+        self._stays = min(REVIEW, 2 * self._stays) if self.halves is (mean > least) else SOON
         self.halves = mean > least
-        self.rest = REVIEW * pairs
+        self.rest = self._stays * pairs
         self._pairs, self._sum, self._squares = 0, 0.0, 0.0
 
 

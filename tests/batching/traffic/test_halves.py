@@ -1,11 +1,12 @@
 """Whether clients are served in two halves: both ways are measured, and the faster one is taken."""
 
+import itertools
 import math
 import random
 
 import pytest
 
-from tsctl.daemon.batching.traffic.halves import EARLY, KEPT, LEAST_PAIRS, PAUSE, REVIEW, SETTLING, SPAN, Halves
+from tsctl.daemon.batching.traffic.halves import EARLY, KEPT, LEAST_PAIRS, PAUSE, REVIEW, SETTLING, SOON, SPAN, Halves
 
 BATCH_SIZE = 8
 COMPARED = 2 * LEAST_PAIRS + 1  # spans until both ways are known, where they do not vary
@@ -79,7 +80,7 @@ def test_the_faster_way_is_found_on_a_machine_whose_spans_vary_by_more_than_the_
         assert served > 0.9 * len(server.shares), f"{served} of {len(server.shares)} batches, {server.halves!r}"
 
 
-def test_halves_that_are_slower_than_thought_are_left_at_once_and_tried_again_much_later() -> None:
+def test_halves_that_are_slower_than_thought_are_left_at_once_and_tried_again_later_each_time() -> None:
     server = Server(per_batch=0.005, per_job=0.0001, pause=0.00004)
     server.told_per_batch = 0.0  # sizes have not differed: unknown
 
@@ -87,10 +88,11 @@ def test_halves_that_are_slower_than_thought_are_left_at_once_and_tried_again_mu
 
     assert server.shares.count(4) == LEAST_PAIRS * (SETTLING + EARLY), "each span of them ends early"
 
-    server.shares.clear()
-    server.run(spans=REVIEW * LEAST_PAIRS - COMPARED)
+    server.run(spans=6 * REVIEW)
 
-    assert not any(server.shares)
+    tries = [number for number, share in enumerate(server.shares) if share and not server.shares[number - 1]]
+    spans = [(later - former) // SPAN for former, later in itertools.pairwise(tries[LEAST_PAIRS - 1 :: LEAST_PAIRS])]
+    assert 3 * spans[0] < 2 * spans[1] and 3 * spans[1] < 2 * spans[2] and spans[2] > REVIEW * LEAST_PAIRS
 
 
 def test_whole_batches_are_measured_again_and_halves_stay_if_they_are_still_faster() -> None:
@@ -98,7 +100,7 @@ def test_whole_batches_are_measured_again_and_halves_stay_if_they_are_still_fast
     server.run(spans=COMPARED)
     server.shares.clear()
 
-    server.run(spans=REVIEW * LEAST_PAIRS + COMPARED)
+    server.run(spans=SOON * LEAST_PAIRS + COMPARED)
 
     assert server.shares.count(0) == LEAST_PAIRS * (SETTLING + SPAN) and server.halves.share == 4
 
@@ -109,7 +111,7 @@ def test_a_machine_that_becomes_faster_is_served_whole_batches_again() -> None:
     assert server.halves.share
 
     server.pause = 0.000001
-    server.run(spans=REVIEW * LEAST_PAIRS + COMPARED)
+    server.run(spans=SOON * LEAST_PAIRS + COMPARED)
 
     assert not server.halves.share
 
