@@ -162,7 +162,8 @@ def _open(archive: Path) -> io.FileIO:
 
 def manifest_in_zip(zipped: zipfile.ZipFile) -> Any:
     """Read the manifest's JSON value from a zip; errors as in `manifest_in`."""
-    info = next((each for each in zipped.infolist() if _is_manifest(each.filename)), None)
+    found = (each for each in zipped.infolist() if _is_manifest(each.filename))
+    info = min(found, key=lambda each: each.filename.count("/"), default=None)  # a folder may be another archive's
     if info is None or not is_bounded(info):
         raise LookupError(MANIFEST)
     with zipped.open(info) as content:

@@ -270,9 +270,13 @@ KINDS: dict[str, EventRow] = {
 
 
 def is_lost(events: Iterable[Event]) -> bool:
-    """Return whether the daemon that has told these events, and no longer runs, ended without stopping."""
-    lives = [event.kind for event in events if event.kind in ("started", "upgraded", "stopping")]
-    return bool(lives) and lives[-1] != "stopping"
+    """Return whether the daemon that has told these events, and no longer runs, ended without stopping.
+
+    Of one that ran for long they do not reach back to its start; of its stop they tell last.
+    """
+    kinds = [event.kind for event in events]
+    lives = [kind for kind in kinds if kind in ("started", "upgraded", "stopping", "daemon-lost")]
+    return lives[-1] in ("started", "upgraded") if lives else len(kinds) >= KEPT
 
 
 KEPT = 2000  # events in memory: 1 MB at 500 bytes each

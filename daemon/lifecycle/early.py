@@ -20,7 +20,7 @@ from typing import Any
 from tsctl.daemon import paths
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.worker_env import model_environment
-from tsctl.daemon.marfile import UNREADABLE, manifest_in, manifest_in_zip, open_zip
+from tsctl.daemon.marfile import UNREADABLE, is_bounded, manifest_in, manifest_in_zip, open_zip
 from tsctl.daemon.workers.processes.import_scan import needs_in, needs_of
 from tsctl.daemon.workers.processes.spawn import StartedTemplate, base_environment, start_template
 
@@ -93,8 +93,8 @@ def _archive_needs_torch(path: Path) -> bool:
             return needs_of(_handler(manifest_in(path)), path).torch
         with open_zip(path) as archive:
             handler = _handler(manifest_in_zip(archive))
-            files = [info for info in archive.infolist() if info.filename.endswith(".py") and "/" not in info.filename]
-            texts = {info.filename: _reader(archive, info) for info in files}
+            files = [info for info in archive.infolist() if info.filename.endswith(".py") and is_bounded(info)]
+            texts = {info.filename: _reader(archive, info) for info in files if "/" not in info.filename}
             return needs_in(handler, texts).torch
     except (*UNREADABLE, TypeError):
         return False  # the registration reports what is wrong

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tsctl.daemon.events.events import KINDS, LEVELS, MOST_REQUESTS, MOST_TEXT, Event, Events, Journal, is_lost
+from tsctl.daemon.events.events import KEPT, KINDS, LEVELS, MOST_REQUESTS, MOST_TEXT, Event, Events, Journal, is_lost
 
 
 def texts(events: list[Event]) -> list[str]:
@@ -42,6 +42,9 @@ def test_an_event_has_the_level_of_its_kind_and_a_number_above_all_before() -> N
         pytest.param("started stopping started", True, id="the last one was killed"),
         pytest.param("started upgrade-started started upgraded stopping", False, id="the successor stopped"),
         pytest.param("started upgrade-started started upgraded", True, id="the successor was killed"),
+        pytest.param("started" + " scaled" * KEPT, True, id="one that was killed, of whose start nothing is kept"),
+        pytest.param("started" + " scaled" * KEPT + " stopping", False, id="one that stopped after as long a time"),
+        pytest.param("started daemon-lost", False, id="one that was told of before, by one that could not start"),
     ],
 )
 def test_a_daemon_that_told_of_no_stop_was_lost(told: str, lost: bool) -> None:

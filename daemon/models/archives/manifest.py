@@ -130,15 +130,18 @@ _LONGEST = 250  # bytes of a name in a manifest: a file's has 255, with `.py`
 def _check(manifest: Manifest, model_dir: Path) -> None:
     model = manifest.raw["model"]
     for key in _NAMES:
-        if (size := len((model.get(key) or "").encode(errors="replace"))) > _LONGEST:
+        name = model.get(key) or ""
+        if key.endswith("File"):  # a path of where it was packed: the last part counts
+            name = Path(name).name
+        if (size := len(name.encode(errors="replace"))) > _LONGEST:
             raise InvalidModel(f"The manifest's `{key}` has {size} bytes; at most {_LONGEST} are taken.")
     if not NAME.fullmatch(manifest.model_name):
         raise InvalidModel(f"`{manifest.model_name}` is no model name: letters, digits, `_`, `-` and `.` only.")
     if not VERSION.fullmatch(manifest.model_version):
         raise InvalidModel(f"`{manifest.model_version}` is no model version: letters, digits, `_`, `-`, `+`, `.` only.")
-    for name in (manifest.model_file, manifest.serialized_file, manifest.config_file, manifest.requirements_file):
-        if name is not None and not (model_dir / Path(name).name).is_file():
-            raise InvalidModel(f"The manifest names the file `{name}`, which the archive does not contain.")
+    for file in (manifest.model_file, manifest.serialized_file, manifest.config_file, manifest.requirements_file):
+        if file is not None and not (model_dir / Path(file).name).is_file():
+            raise InvalidModel(f"The manifest names the file `{file[-_LONGEST:]}`, which the archive does not contain.")
     _check_handler(manifest, model_dir)
 
 

@@ -82,7 +82,14 @@ def test_a_name_that_no_file_can_have_is_refused_in_a_sentence(key: str, name: A
         read(tmp_path, {MANIFEST: json.dumps(document).encode()})
 
 
+def test_of_a_file_the_last_part_counts_however_long_the_path_is_that_it_was_packed_from(tmp_path: Path) -> None:
+    path = f"/{'build/' * 100}net.pt"
+
+    assert read(tmp_path, model_files(serializedFile=path) | {"net.pt": b""}).serialized_file == path
+
+
 @pytest.mark.parametrize("document", [
+    {"model": {"handler": "base_handler", "modelFile": "build/" * 30_000 + "m.py"}},
     {"runtime": "r" * 200_000, "model": {}}, {"model": {"modelName": ["n"] * 30_000}}, {"model": {"k" * 200_000: 1}},
 ])  # fmt: skip
 def test_what_is_shown_of_a_wrong_manifest_is_bounded(document: dict[str, Any], tmp_path: Path) -> None:

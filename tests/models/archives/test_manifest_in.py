@@ -76,6 +76,7 @@ def zip_of_broken_manifest() -> bytes:
 SEEN: dict[str, tuple[Build, str | None]] = {
     "at its root": (lambda: zip_of((MANIFEST, M)), "2.0"),
     "below one folder": (lambda: zip_of((f"m/{MANIFEST}", M)), "2.0"),
+    "at its root, and not that of an archive within": (lambda: zip_of((f"m/{MANIFEST}", OTHER), (MANIFEST, M)), "2.0"),
     "of a tar, below one folder": (lambda: tar_of((f"./m/{MANIFEST}", M)), "2.0"),
     "as long as is read": (lambda: zip_of((MANIFEST, M.ljust(MOST_TEXT))), "2.0"),
     "that is longer": (lambda: zip_of((MANIFEST, M.ljust(MOST_TEXT + 1))), None),
@@ -101,6 +102,14 @@ def test_a_start_and_apply_see_the_same_manifest(build: Build, version: str | No
     assert read_source("m.mar", None, tmp_path, None).version == (version or "")
     torch = wants_torch(make_config(tmp_path, model_store=str(tmp_path), models="m.mar"), replacing=False)
     assert torch is (version is not None and zipfile.is_zipfile(tmp_path / "m.mar"))
+
+
+def test_no_code_is_unpacked_without_a_bound(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "m.mar", "w") as archive:
+        archive.writestr(MANIFEST, M.replace(b"base_handler", b"handler.py"))
+        archive.writestr("handler.py", b"import torch", zipfile.ZIP_BZIP2)
+
+    assert not wants_torch(make_config(tmp_path, model_store=str(tmp_path), models="m.mar"), replacing=False)
 
 
 def test_no_pipe_is_waited_for(tmp_path: Path) -> None:
