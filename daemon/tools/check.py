@@ -20,7 +20,7 @@ import uvloop
 from tsctl.daemon import paths
 from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.core.clock import LoopClock
-from tsctl.daemon.core.errors import DaemonError, StartError
+from tsctl.daemon.core.errors import DaemonError, RequirementsFailed, StartError
 from tsctl.daemon.core.job import Job, Param, Piece, Reply
 from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.http.messages import new_request_id
@@ -127,6 +127,8 @@ async def check(
         await registrar.stop_now()
         raise
     except DaemonError as error:
+        if isinstance(error, RequirementsFailed):  # no worker has printed what pip said
+            sys.stderr.write(str(error).partition("\n\n")[2] + "\n")
         tell("failed", status=error.status, message=str(error))
         return False
     finally:

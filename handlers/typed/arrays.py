@@ -146,8 +146,12 @@ def _cast(array: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
         raise UnreadablePayload(f"expected values of type {np.dtype(dtype)}, got {array.dtype}")
     with np.errstate(over="ignore"):
         made = array.astype(dtype)
-    if made.dtype.kind in "fc" and not np.isfinite(made).all():
+    if made.dtype.kind in "iu":
+        beyond = array[made != array]
+    elif np.isfinite(made).all():
+        return made
+    else:
         beyond = array[np.isinf(made) & np.isfinite(array)]
-        if beyond.size:
-            raise UnreadablePayload(f"{beyond[0]} is beyond {made.dtype}")
+    if beyond.size:
+        raise UnreadablePayload(f"{beyond[0]} is beyond {made.dtype}")
     return made

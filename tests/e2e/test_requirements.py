@@ -58,11 +58,13 @@ def test_what_pip_said_is_told(idle: Served, tmp_path: Path) -> None:
 
     archive = idle.pack("echo", requirements_file=file)
     failed, answer = idle.run("register", archive), idle.command("POST", f"/models?url={archive}")
+    checked = idle.run("check", str(idle.store / archive), "--install-requirements")
 
-    assert failed.returncode == 1
+    assert failed.returncode == checked.returncode == 1
     assert (answer.status, answer.json["type"]) == (400, "ModelException")
     assert "Custom pip package installation failed for model echo" in failed.stderr
-    assert "No matching distribution found for there-is-no-such-package==7" in failed.stderr
+    for each in (failed, checked):
+        assert "No matching distribution found for there-is-no-such-package==7" in each.stderr
     assert not list((idle.folder / "state" / "environments").iterdir())
 
 

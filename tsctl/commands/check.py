@@ -68,6 +68,8 @@ def command(
                 case "unpacking":
                     done, total = bytes_text(event["done"]), bytes_text(event["total"])
                     progress.show(f"unpacking {name}, {done} of {total}", event["done"], event["total"])
+                case "installing":
+                    progress.show(f"installing the requirements of {name}")
                 case "loading":
                     progress.show(f"loading {name}")
                 case "loaded":
@@ -78,7 +80,7 @@ def command(
                 case "answered":
                     answer = event
                 case "failed":
-                    raise CliError(event["message"].partition("\n")[0])  # the worker has printed the rest
+                    raise CliError(event["message"].partition("\n")[0])  # the rest has been printed
     if as_json:
         found = {"target": target, "model": loaded, "answer": answer}
         echo_json({name: _without_stage(event) for name, event in found.items()})

@@ -29,10 +29,11 @@ def command(socket: Path | None, as_json: bool) -> None:
     models = status["models"]
     ready = sum(model["state"] in ("ready", "crashing") and model["ready"] > 0 for model in models)
     version = f"tsctl {status['version']}{' (compiled)' if status.get('compiled') else ''}"
+    up = status.get("upSeconds", time.time() - status["started"])  # a daemon of before does not tell it
     render.facts(
         [
             ("daemon", f"pid {status['pid']}, {version}, Python {status.get('pythonVersion', status['python'])}"),
-            ("up for", render.duration_text(status["upSeconds"])),
+            ("up for", render.duration_text(up)),
             ("predictions", status["inferenceAddress"] or "on the control socket"),
             *further_addresses(status),
             ("control", status["socket"]),

@@ -104,7 +104,7 @@ def head(latest: Document | None, models: Sequence[ModelFigures], columns: int, 
     if latest is None:
         return [[Styled(absent or "asking the daemon …", "bold")], []]
     clock = time.strftime("%H:%M:%S", time.localtime(latest["time"]))
-    up = render.duration_text(latest["upSeconds"])
+    up = render.duration_text(latest.get("upSeconds", latest["time"] - latest["started"]))  # not of a daemon of before
     first: Line = [Styled(f"No answer since {clock}: {absent}", "bold red")]
     if not absent:
         about = f"tsctl {latest['version']} · pid {latest['pid']} · up {up}"

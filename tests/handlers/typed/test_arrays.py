@@ -112,6 +112,18 @@ def test_a_number_beyond_the_type_is_refused_and_not_infinite(decode: Any, value
     assert reason(lambda: decode(json.dumps(value).encode()), UnreadablePayload) == "-1e+300 is beyond float32"
 
 
+@pytest.mark.parametrize(
+    ("encoded", "dtype", "shown"),
+    [
+        (b"[[7, 3000000000]]", np.int32, "3000000000 is beyond int32"),
+        (b"-129", np.int8, "-129 is beyond int8"),
+        (to_npy(np.array([1, 2**63], np.uint64)), np.int64, "9223372036854775808 is beyond int64"),
+    ],
+)
+def test_nor_does_a_whole_number_become_another_one(encoded: bytes, dtype: Any, shown: str) -> None:
+    assert reason(lambda: array_of(encoded, dtype), UnreadablePayload) == shown
+
+
 def test_what_is_infinite_or_nan_in_a_file_stays_so_and_nothing_else_becomes_so() -> None:
     file = to_npy(np.array([np.inf, np.nan, 1.0]))
     refused = reason(lambda: array_of(to_npy(np.array([1e300 + 1j])), np.complex64), UnreadablePayload)

@@ -91,6 +91,13 @@ def test_a_daemon_that_went_away_leaves_its_last_figures() -> None:
     assert any(line.startswith("> m ") for line in lines)
 
 
+def test_a_daemon_of_before_that_does_not_tell_how_long_it_is_up_is_shown_too() -> None:
+    past = past_of()
+    past.latest = {name: value for name, value in live(2001.0).items() if name != "upSeconds"}
+
+    assert " · up 16 min 41 s" in texts(screen(past, View(), ScreenSize(80, 24)))[0]
+
+
 def test_a_daemon_without_models_says_what_to_do() -> None:
     assert "No model is registered: `tsctl register MODEL.mar`" in texts(screen(past_of(), View(), ScreenSize(80, 24)))
 
