@@ -193,6 +193,13 @@ def test_it_knows_when_memory_was_the_reason(error: Exception, out_of_memory: bo
     assert load_failure(error).out_of_memory is out_of_memory
 
 
+def test_a_message_with_half_a_surrogate_pair_still_fits_a_frame() -> None:
+    failed = load_failure(ValueError("file \udcff"))
+
+    assert wire.decode_for_daemon(wire.encode(failed)[wire.LENGTH.size :]) == failed
+    assert failed.error == "ValueError: file ?"
+
+
 def test_a_prepared_model_serves_workers_on_any_processors() -> None:
     load = wire.Load("m", "1.0", "/m", "h.py", {}, batch_size=4, threads=2, cpus=[0, 1])
     assert alike(load) == alike(wire.Load("m", "1.0", "/m", "h.py", {}, batch_size=8, threads=1))

@@ -228,6 +228,16 @@ def test_a_reply_says_nothing_of_its_type_unless_the_handler_does() -> None:
     assert "content-type" not in sent(reply_response(Reply(200, b"{}"))).headers
 
 
+def test_an_error_reply_becomes_an_error_document() -> None:
+    reply = Reply(507, b"Out of resources", error="InternalServerException", retry_after=3)
+
+    answer = sent(reply_response(reply))
+
+    document = {"code": 507, "type": "InternalServerException", "message": "Out of resources"}
+    assert (answer.status, json.loads(answer.body)) == (507, document)
+    assert answer.headers["retry-after"] == "3"
+
+
 @pytest.mark.parametrize("status", [-1, 0, 42, 100, 101, 199, 1000])
 def test_a_handler_cannot_choose_a_status_that_is_no_final_answer(status: int) -> None:
     answer = sent(reply_response(Reply(status, b"body")))

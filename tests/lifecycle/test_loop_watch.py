@@ -3,7 +3,8 @@
 import pytest
 
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.server.observation import LOOP_LATE, LOOP_LOOK_EVERY, LoopWatch
+from tsctl.daemon.events.events import Events
+from tsctl.daemon.server.observation import LOOP_LATE, LOOP_LOOK_EVERY, LoopWatch, Observation
 
 
 def watched() -> tuple[FakeClock, list[float], LoopWatch]:
@@ -38,6 +39,19 @@ def test_a_stall_is_told_once_with_its_length(seconds: float, told: list[float])
     clock.advance(100.0)
 
     assert stalls == pytest.approx(told)
+
+
+def test_a_stall_is_an_event() -> None:
+    clock = FakeClock()
+    observation = Observation(Events(), clock, clock.soon)
+    observation.watch()
+
+    block(clock, LOOP_LATE + LOOP_LOOK_EVERY + 2.0)
+    clock.settle()
+    observation.close()
+
+    [event] = observation.events.after()
+    assert (event.kind, event.text) == ("loop-stalled", f"the event loop did not turn for {LOOP_LATE + 2.0:.1f} s")
 
 
 def test_a_closed_watch_has_no_timer() -> None:

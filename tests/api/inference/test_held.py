@@ -22,6 +22,15 @@ def ask(house: House, target: str = "/predictions/m") -> Peer:
     return house.send("POST", target, b"a")
 
 
+async def test_others_are_unknown_once_no_archive_may_be_of_their_name(house: House) -> None:
+    assert ask(house, "/predictions/x").statuses == [404]
+    house.registry.expect(None)
+    unnamed = ask(house, "/predictions/x")
+    assert unnamed.statuses == [], "an archive whose name is not known yet may be of that name"
+    house.registry.settle(None)
+    assert unnamed.statuses == [404]
+
+
 async def test_a_stop_refuses_them(house: House) -> None:
     peer = ask(house)
 

@@ -26,6 +26,18 @@ def slowly(house: House) -> None:
     house.engine.batch_time = lambda size: 10.0
 
 
+def test_the_handlers_answer_is_the_answer(house: House) -> None:
+    serve(house)
+    house.engine.answer = lambda job: Reply(418, b"tea", "Teapot", [("Content-Type", "text/plain"), ("X-A", "b")])
+
+    peer = house.send("POST", "/predictions/m")
+
+    (answer,) = peer.answers
+    assert (answer.status, answer.body) == (418, b"tea")
+    assert (answer.headers["content-type"], answer.headers["x-a"]) == ("text/plain", "b")
+    assert peer.transport.written.startswith(b"HTTP/1.1 418 Teapot\r\n")
+
+
 @pytest.mark.parametrize(
     ("content_type", "body", "params"),
     [

@@ -38,6 +38,15 @@ def jobs(house: House) -> list[Job]:
     return [job for worker in house.engine.workers for batch in worker.batches for job in batch.jobs]
 
 
+def test_the_handler_is_asked_to_describe_itself_and_sees_no_token(house: House) -> None:
+    serve(house)
+
+    asyncio.run(house.ask("GET", ASK, b"", "Authorization: Bearer secret"))
+
+    (job,) = jobs(house)
+    assert dict(job.headers) == {"Host": "a", "Content-Length": "0", "describe": "True"}
+
+
 @pytest.mark.parametrize(
     ("body", "metadata"),
     [

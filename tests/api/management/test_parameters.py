@@ -62,6 +62,11 @@ def test_a_json_body_that_is_no_object_is_refused(body: bytes) -> None:
         Parameters(Request("POST", "/models", JSON, body))
 
 
+@pytest.mark.parametrize("given", [query(""), query("x="), document({}), document({"x": None}), document({"x": ""})])
+def test_what_is_not_given_is_none(given: Parameters) -> None:
+    assert (given.text("x"), given.whole("x"), given.number("x")) == (None, None, None)
+
+
 @pytest.mark.parametrize("default", [True, False])
 def test_a_flag_that_is_not_given_has_its_default(default: bool) -> None:
     assert query("").flag("x", default) is default
@@ -70,6 +75,12 @@ def test_a_flag_that_is_not_given_has_its_default(default: bool) -> None:
 @pytest.mark.parametrize("value", ["false", "0", "1", "yes", ""])
 def test_only_true_is_true(value: str) -> None:
     assert query(f"x={value}").flag("x", True) is False
+
+
+@pytest.mark.parametrize("given", [query("x=-1"), document({"x": -1}), document({"x": "-1"}), document({"x": -1.0})])
+def test_minus_one_means_not_given(given: Parameters) -> None:
+    assert given.whole("x", least=1) is None
+    assert given.number("x") is None
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,14 @@ def test_a_worker_without_memory_is_not_added(monkeypatch: pytest.MonkeyPatch) -
     assert scaled.events[-1].endswith(", but a worker takes 1 GiB, and the cgroup /pod has 512 MiB left")
 
 
+def test_workers_that_are_still_loading_need_their_memory_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "available", lambda: [(2 * 1024**3, "this machine")])
+    scaled = Scaled(load_time=30.0)
+    scaled.ask(20.0, 10.0)
+
+    assert scaled.model.pool.wanted == 2, "there is room for one of 1.1 GiB, and none beside it"
+
+
 def on_gpus(gpus: StubGpus, count: int = 2, **settings: Any) -> Scaled:
     """Return a version that may use so many GPUs, whose first worker tells of 6 GiB on GPU 0."""
     return Scaled(gpus=gpus, devices=tuple(range(count)), gpu_memory=6 * GIB, **settings)

@@ -11,6 +11,7 @@ from tsctl.daemon.extensions.scaling.facts import BatchModel, DeviceMemory, Scal
 from tsctl.daemon.extensions.scaling.rule import (
     LONGEST_QUIET,
     QUIET,
+    clamped,
     decide,
     is_quiet,
     memory_obstacle,
@@ -44,6 +45,16 @@ def test_how_many_workers_there_should_be(given: str) -> str:
 @said_in("obstacles.txt")
 def test_a_worker_needs_memory_on_each_of_its_devices(given: str) -> str:
     return memory_obstacle([DeviceMemory(**each) for each in json.loads(given)])
+
+
+@pytest.mark.parametrize(
+    ("chosen", "least", "most", "expected"),
+    [(0, 2, 4, 0), (1, 2, 4, 2), (3, 2, 4, 3), (9, 2, 4, 4), (1, 0, 4, 1), (5, 0, 4, 4)],
+)
+def test_the_operators_range_holds_and_an_unloaded_version_stays_so(
+    chosen: int, least: int, most: int, expected: int
+) -> None:
+    assert clamped(chosen, least, most) == expected
 
 
 @pytest.mark.parametrize("seed", range(200))

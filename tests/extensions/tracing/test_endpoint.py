@@ -14,6 +14,7 @@ from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.core.errors import StartError
 from tsctl.daemon.extension import Kernel
 from tsctl.daemon.extensions.tracing import TracingExtension, endpoint
+from tsctl.daemon.extensions.tracing.service import TracingService
 from tsctl.daemon.extensions.tracing.tracer import ModelTracer
 
 BASE = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://all:4318/"}
@@ -76,7 +77,7 @@ async def test_a_daemon_without_traces_watches_no_request(tmp_path: Path) -> Non
     assert (any("tracing" in each for each in watching), model.metrics.exemplars) == (False, None)
 
 
-async def test_a_daemon_with_traces_counts_its_spans(tmp_path: Path) -> None:
+async def test_a_daemon_with_traces_counts_its_spans_and_tells_of_those_that_are_lost(tmp_path: Path) -> None:
     house = House(tmp_path, trace_endpoint="http://127.0.0.1:9", trace_sample="1")
     model = await house.serve("m")
 
@@ -85,6 +86,10 @@ async def test_a_daemon_with_traces_counts_its_spans(tmp_path: Path) -> None:
     assert [type(each) for each in model.watchers] == [ModelTracer]
     assert ModelTracer in [type(each) for each in model.dispatcher.watchers]
     assert 'tsctl_trace_spans_total{outcome="sent"} 0.0' in metrics
+    house.service(TracingService)._buffer._report("traces are lost")
+    house.clock.settle()
+    event = house.observation.events.after()[-1]
+    assert (event.kind, event.text) == ("traces-lost", "traces are lost")
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.handlers.samples import context_of, write
+from tests.handlers.samples import context_of, row, write
 from tsctl.handlers import wire
 from tsctl.handlers.builtin.text import TextHandler
 from tsctl.handlers.builtin.text_classifier import TextClassifier
@@ -47,6 +47,14 @@ def load(archive: Path, **model: str) -> TextClassifier:
 def run(handler: TextHandler, *rows: wire.Row) -> list[wire.Answer]:
     assert handler.context is not None
     return Runtime(EntryPoint(handler, handler.handle), handler.context).run(list(rows))
+
+
+def test_the_answer_names_the_probability_of_every_class_in_their_order(archive: Path) -> None:
+    (answer,) = run(load(archive), row(b"good"))
+
+    # One token of class 1: softmax of (0, 1).
+    assert json.loads(answer.body) == pytest.approx({"sad": 0.2689, "glad": 0.7311}, abs=1e-4)
+    assert list(json.loads(answer.body)) == ["sad", "glad"]
 
 
 def test_words_and_pairs_of_cleaned_words_are_looked_up(archive: Path) -> None:

@@ -41,6 +41,16 @@ def test_a_handlers_basic_config_wins_and_each_line_comes_once() -> None:
     assert printed == ("", "DEBUG:talk:fine detail\nWARNING:talk:be careful\n")
 
 
+def test_a_second_basic_config_changes_nothing_as_in_a_script() -> None:
+    printed = seen("""
+        logging.basicConfig(format="first %(message)s")
+        logging.basicConfig(format="second %(message)s")
+        log.info("one")
+    """)
+
+    assert printed == ("", "first one\n")
+
+
 def test_a_worker_keeps_what_its_model_has_set_up_in_the_template() -> None:
     printed = seen("""
         logging.basicConfig(format="%(name)s %(message)s")

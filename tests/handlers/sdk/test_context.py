@@ -58,3 +58,12 @@ def test_one_beside_it_has_requests_of_its_own_and_what_the_handler_has_set(load
     assert vars(other)["cache"] == "mine"
     assert (context.metrics.request_ids, other.metrics.request_ids) == ({0: "a"}, {0: "b", 1: "c"})
     assert other.metrics.tally is context.metrics.tally
+
+
+def test_without_a_batch_it_is_as_while_the_model_is_loading(loading: Context) -> None:
+    loading.begin_batch(["a"], [{}])
+    loading.end_batch()
+
+    assert (loading.request_ids, loading.request_processor) == ({}, None)
+    with pytest.raises(RuntimeError, match="still loading"):
+        loading.get_request_header(0, "key")

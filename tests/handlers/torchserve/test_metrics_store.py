@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tsctl.handlers.sdk.metrics import Dimension
-from tsctl.handlers.torchserve.metrics_store import Metric, MetricsStore
+from tsctl.handlers.torchserve.metrics_store import Metric, MetricsStore, emit_metrics
 
 
 @pytest.fixture
@@ -61,6 +61,17 @@ def test_a_second_value_of_a_metric_is_reported(store: MetricsStore, capsys: pyt
 def test_another_unit_is_refused(store: MetricsStore, method: str, unit: str) -> None:
     with pytest.raises(ValueError, match=f"not {unit}"):
         getattr(store, method)("Name", 1, None, unit)
+
+
+def test_emitted_metrics_are_lines_of_the_models_log(capsys: pytest.CaptureFixture[str]) -> None:
+    emit_metrics([Metric("Seen", 1, "count", [Dimension("Kind", "x")], "id-a"), Metric("Took", 2, "ms", [])])
+
+    Metric("Seen", 1, "count", [Dimension("Kind", "x")]).reset()
+
+    first, second, third = capsys.readouterr().out.splitlines()
+    assert third.startswith("[METRICS]Seen.Count:0|#Kind:x|#type:COUNTER|")
+    assert re.fullmatch(r"\[METRICS\]Seen\.Count:1\|#Kind:x\|#hostname:.+,\d+,id-a", first)
+    assert re.fullmatch(r"\[METRICS\]Took\.Milliseconds:2\|#\|#hostname:.+,\d+", second)
 
 
 def test_a_metric_is_a_dict_too() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.handlers.device import DEVICE
 from tests.handlers.typed.calls import ask, request
-from tsctl.handlers.requests.rows import JSON
+from tsctl.handlers.requests.rows import JSON, NPY, wanted_type
 from tsctl.handlers.typed.answers import encode_answer
 
 documents = st.recursive(
@@ -55,3 +55,21 @@ def test_a_document_that_is_answered_as_it_came_is_the_same_document(document: A
 )
 def test_json_holds(value: Any, body: bytes) -> None:
     assert encode_answer(value) == (body, JSON)
+
+
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        ("", ""),
+        ("*/*", ""),
+        ("text/html, application/xml;q=0.9", ""),
+        ("application/json", JSON),
+        ("Application/X-NPY", NPY),
+        ("application/json, application/x-npy", JSON),
+        ("application/json;q=0.5, application/x-npy;q=0.8", NPY),
+        ("application/x-npy;q=0, */*", ""),
+        ("application/x-npy;q=x", ""),
+    ],
+)
+def test_accept_names_the_form_of_an_array(accept: str, expected: str) -> None:
+    assert wanted_type([("Host", "x"), ("accept", accept)]) == expected

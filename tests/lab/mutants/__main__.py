@@ -59,6 +59,8 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     table = dict.fromkeys(given.modules, tuple(given.tests)) if given.tests else MODULES
     chosen = [name for name in table if not given.modules or any(part in name for part in given.modules)]
+    if not chosen:
+        parser.error("name modules: a part of one of the table, or with --tests any by its whole name")
     shares: list[float] = []
 
     def judge_all(judging: Judging) -> None:

@@ -87,3 +87,10 @@ def test_a_line_without_a_time_continues_another(line: str, log: str) -> None:
 @pytest.mark.parametrize("stamp", ["2026-02-31T12:00:00.000+01:00", "2026-01-31T25:00:00.000+01:00"])
 def test_a_time_that_never_was_is_none(stamp: str) -> None:
     assert parse(f"{stamp} INFO    x", "daemon") is None
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_what_a_worker_has_printed(as_json: bool) -> None:
+    line = OutputFormat("m", "1.0", as_json=as_json).lines("  x = 1", 7, "stdout", MOMENT)
+
+    assert printed(line) == "  x = 1"

@@ -61,6 +61,15 @@ def test_all_logs_are_merged_by_time(logs: Logs) -> None:
     assert words(list(merged(logs.find(), 1, T + 2))) == "four"
 
 
+def test_nothing_comes_between_a_traceback_and_its_first_line(logs: Logs) -> None:
+    logs.say(1, "broke")
+    append(logs.daemon.path, "Traceback\n  File\n")
+    logs.ask(1)
+    logs.print(1, "printed")
+
+    assert words(list(merged(logs.find(), 50, None))) == "broke Traceback File access printed"
+
+
 def test_a_traceback_is_part_of_its_object(logs: Logs) -> None:
     logs.say(1, "broke")
     append(logs.daemon.path, "Traceback\n  File\n")
@@ -81,6 +90,14 @@ def test_the_lines_of_a_model_are_named_among_others(logs: Logs) -> None:
 
     assert line.shown(named=True) == f"{stamp_of(T + 1)} m/1.0 7 stdout printed"
     assert line.shown(named=False) == f"{stamp_of(T + 1)} 7 stdout printed" == line.text
+
+
+def test_a_line_in_json_is_shown_as_text(logs: Logs) -> None:
+    stamp = stamp_of(T)
+    append(logs.daemon.path, f'{{"time":"{stamp}","level":"error","log":"daemon","text":"a\\nb"}}\n')
+    (line,) = merged(logs.find(), 50, None)
+
+    assert line.shown(named=True) == f"{stamp} ERROR   a\nb"
 
 
 def test_followed_lines_come_after_those_that_were_there(logs: Logs) -> None:

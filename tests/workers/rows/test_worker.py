@@ -52,6 +52,17 @@ def bench() -> Rows:
     return Rows()
 
 
+def test_rows_of_one_turn_are_sent_together_in_their_order(bench: Rows) -> None:
+    a, _, _ = bench.begin("a", "b", "c")
+    bench.worker.cancel(a)
+    assert not bench.process.transport.written, "the worker would begin its call with the first row alone"
+    bench.clock.settle()
+
+    frames = FrameReader().feed(bytes(bench.process.transport.written))
+    sent = [each for each in map(wire.decode_for_worker, frames) if not isinstance(each, wire.Credit)]
+    assert [type(each) for each in sent] == [wire.Predict, wire.Predict, wire.Predict, wire.Cancel]
+
+
 def test_a_worker_may_wait_for_a_client_that_does_not_read_before_it_counts_as_hanging(bench: Rows) -> None:
     bench.begin("a")
     bench.log.streamed = lambda worker, job, piece: setattr(piece.flow, "wanted", True)  # type: ignore
