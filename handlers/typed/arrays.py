@@ -148,7 +148,7 @@ def _cast(array: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
         made = array.astype(dtype)
     if made.dtype.kind in "iu":
         beyond = array[made != array]
-    elif np.isfinite(made).all():
+    elif made.dtype.kind not in "fc" or np.isfinite(made).all():
         return made
     else:
         beyond = array[np.isinf(made) & np.isfinite(array)]

@@ -106,6 +106,11 @@ def test_fractions_do_not_become_whole_numbers() -> None:
         array_of(b"[1.5]", np.int64)
 
 
+@pytest.mark.parametrize(("dtype", "found"), [(np.str_, ["1", "2"]), (np.object_, [1, 2]), (np.complex64, [1, 2])])
+def test_numbers_become_what_holds_all_of_them(dtype: Any, found: list[Any]) -> None:
+    assert array_of(b"[1, 2]", dtype).tolist() == found
+
+
 @pytest.mark.parametrize("decode", [lambda value: array_of(value, np.float32), tensor_of])
 @pytest.mark.parametrize("value", [[[1.0, -1e300], [2.0, 3.0]], -1e300])
 def test_a_number_beyond_the_type_is_refused_and_not_infinite(decode: Any, value: Any) -> None:
