@@ -43,6 +43,7 @@ def measure(tree: Path) -> tuple[set[str], set[str]]:
         try:
             register = f"/models?url={folder}/sums.py&initial_workers=1&synchronous=true"
             for act in (lambda: served.command("POST", register), lambda: time.sleep(1.5), *[predict] * 20):
+                (folder / f"calls-{len(calls)}").touch()
                 (folder / "next").symlink_to(f"calls-{len(calls)}")
                 (folder / "next").replace(folder / "window")
                 act()

@@ -1,11 +1,9 @@
 """What counts names of capabilities, and the files that commits modify, counts what it says."""
 
 import re
-from pathlib import Path
 
 import pytest
 
-from tests.lab.entered import measure
 from tests.lab.house import CAPABILITIES, TUPLE, Commit, hits, read_log, texts_of
 from tests.places import ROOT
 
@@ -45,17 +43,6 @@ def test_the_words_of_a_capability_are_found_where_it_lives(name: str) -> None:
 )  # fmt: skip
 def test_a_word_with_another_meaning_is_not_found(name: str, text: str) -> None:
     assert re.search(CAPABILITIES[name]["words"], text) is None
-
-
-@pytest.mark.heavy
-def test_what_a_prediction_and_a_registration_enter_is_seen_in_the_daemon_and_in_its_worker() -> None:
-    registration, prediction = (
-        {str(Path(file).relative_to(ROOT / "tsctl")) for file in files} for files in measure(ROOT)
-    )
-
-    assert prediction >= {"daemon/http/connection.py", "handlers/runtime/runtime.py"}
-    assert registration >= {"daemon/models/registrar.py", "handlers/sdk/loader.py"}
-    assert not prediction & {"daemon/models/registrar.py", "handlers/sdk/loader.py", "daemon/__init__.py"}
 
 
 def test_the_files_that_a_commit_modifies_outside_its_own_folder_are_of_the_product() -> None:
