@@ -6,6 +6,7 @@ was wrong; 3: of the models that were named, none could be had.
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
@@ -15,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, repeat
 from pathlib import Path
 
+from tests.compiled import COMPILED, run_compiled
 from tests.e2e.served import Served
 from tests.environments import Missing
 from tests.lab.conformance.compare import unequal_values
@@ -93,6 +95,9 @@ def main(arguments: Sequence[str]) -> int:
     chosen = parser.parse_args(arguments)
     if unknown := set(chosen.names) - MODELS.keys():
         parser.error(f"no such model: {', '.join(sorted(unknown))}; there are {', '.join(MODELS)}")
+    if chosen.bar and COMPILED not in os.environ:  # what is installed is compared
+        page = ["--markdown", chosen.markdown.absolute()] if chosen.markdown else []
+        return run_compiled("tests.lab.real", [*arguments, *page])
     with tempfile.TemporaryDirectory(prefix="tsctl-real-") as folder:
         served = Served(Path(folder))
         served.patience = 600
