@@ -62,21 +62,23 @@ class SizeCost:
         cost: of a request, in shares of the pace; the mean of `weight` batches, as of the batch number `last`.
         variance: of one batch's cost.
         spans: as `weight`, but batches that ran close to each other count as one.
-        first: it was just one batch, or the others are forgotten: the first one may have compiled code, or met cold
-            memory.
         seen: seconds in the workers until its latest batch.
         judged: the size beside which it is hardly cheaper, which is believed until it is forgotten; 0 for none.
     """
 
-    __slots__ = ("cost", "first", "judged", "last", "seen", "spans", "variance", "weight")
+    __slots__ = ("cost", "judged", "last", "seen", "spans", "variance", "weight")
 
     def __init__(self) -> None:
         self.cost = self.variance = self.weight = self.spans = self.seen = 0.0
         self.judged = self.last = 0
-        self.first = True
 
     def __repr__(self) -> str:
         return f"<{self.cost:.3f} ± {math.sqrt(self.variance):.3f}, {self.weight:.1f} times>"
+
+    @property
+    def first(self) -> bool:
+        """Whether this is just one batch, or the others are forgotten: code was compiled in it, or memory was cold."""
+        return self.weight < 1.0 + FORGOTTEN
 
 
 def steps_beside(size: int, most: int) -> list[int]:
@@ -221,7 +223,6 @@ class BestSize:
         if weight < FEW:
             known.judged = 0
         known.weight, known.last, known.seen = min(weight + 1.0, MANY), self._total, self._busy
-        known.first = weight < FORGOTTEN
         part, error = 1.0 / known.weight, cost - known.cost
         if weight >= 1.0:
             share = error / known.cost
