@@ -118,13 +118,7 @@ class FileNode:
             return None
         try:
             return self._file.loader.construct_object(self._node, deep=True)
-        except (
-            ValueError,
-            AttributeError,
-            TypeError,
-            OverflowError,
-            LookupError,
-        ):  # of PyYAML, for another kind of text
+        except (ValueError, AttributeError, TypeError, OverflowError, LookupError):  # PyYAML: another kind of text
             self._file.loader.recursive_objects.clear()  # it leaves there what it has not finished
             for part in self._parts():
                 part.value()  # raises for the first that is wrong
