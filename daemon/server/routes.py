@@ -90,12 +90,13 @@ def tables_of(kernel: Kernel, services: Sequence[Service], upgrade: Upgrade, url
     registry, registrar, config, observation = kernel.registry, kernel.registrar, kernel.config, kernel.observation
     fields, metrics = Fields(services), dict[str, Route]()
 
-    def up() -> float:
-        return kernel.clock.now() - begun
+    def overview() -> dict[str, Any]:
+        """Return what extensions add, and the seconds since the start, whatever has become of the machine's time."""
+        return fields.own() | {"upSeconds": kernel.clock.now() - begun}
 
     def status() -> dict[str, Any]:
-        document = status_document(config, urls, registry, started, up(), partial(fields.of, VersionView.LIST))
-        return document | {"gpus": kernel.gpus.document} | observation.supervision.document | fields.own()
+        document = status_document(config, urls, registry, started, partial(fields.of, VersionView.LIST))
+        return document | {"gpus": kernel.gpus.document} | observation.supervision.document | overview()
 
     def own(word: str) -> Any | None:
         match word:
@@ -116,7 +117,7 @@ def tables_of(kernel: Kernel, services: Sequence[Service], upgrade: Upgrade, url
     described, members = partial(fields.of, VersionView.DESCRIPTION), partial(fields.of, VersionView.MEMBERS)
     managing = join(*(each.routes(Audience.MANAGERS) for each in services))
     control = join(
-        live_routes(registry, started, up, partial(fields.of, VersionView.LIVE), fields.own),
+        live_routes(registry, started, partial(fields.of, VersionView.LIVE), overview),
         batches_routes(registry),
         upgrade_routes(upgrade),
         *(each.routes(Audience.OPERATORS) for each in services),

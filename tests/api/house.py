@@ -114,7 +114,7 @@ class House:
         if own:
             observing = (
                 *(each.routes(Audience.OPERATORS) for each in self.services),
-                live_routes(self.registry, 1.0, self.clock.now, partial(fields.of, VersionView.LIVE), fields.own),
+                live_routes(self.registry, 1.0, partial(fields.of, VersionView.LIVE), fields.own),
                 batches_routes(self.registry),
             )
             self._commands = join(*observing, self._commands)

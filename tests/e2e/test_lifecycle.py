@@ -45,6 +45,8 @@ def test_stop_leaves_no_process_and_no_socket_and_keeps_what_the_next_run_restor
     idle.register("obey")
     idle.tsctl("unregister", "obey")
     assert "daemon-lost" not in idle.tsctl("events")
+    up = [idle.command("GET", f"/tsctl/{word}").json["upSeconds"] for word in ("status", "live")]
+    assert 0.0 < up[0] < up[1]
     pids = [idle.pid, idle.describe("echo")["workers"][0]["pid"]]
 
     idle.tsctl("stop")

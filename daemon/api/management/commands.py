@@ -30,18 +30,8 @@ from tsctl.handlers.texts.near import did_you_mean, plain
 _SHOWN = 100  # characters of a name in a message
 
 
-_NO_FORM = (
-    " The body came as a form, which is how `curl -d` sends it, and is not read here:"
-    " write the parameters into the URL, `?url=…`, or send JSON with -H 'Content-Type: application/json'."
-)
-
-
 class Parameters:
-    """Named values as text or JSON; each getter raises BadRequest with the name and the value.
-
-    Attributes:
-        advice: for an error about a missing value: how to send them, after a space; empty unless the body was a form.
-    """
+    """Named values as text or JSON; each getter raises BadRequest with the name and the value."""
 
     def __init__(self, request: Request) -> None:
         self._values: dict[str, Any] = dict(request.query)
@@ -50,9 +40,6 @@ class Parameters:
             if not isinstance(document, dict):
                 raise BadRequest("Invalid body; expected a JSON object.")
             self._values = document
-
-        form = request.content_type.startswith("application/x-www-form-urlencoded") and request.body
-        self.advice = _NO_FORM if form else ""
 
     @property
     def names(self) -> list[str]:

@@ -51,13 +51,12 @@ def urls_of(bound: Sequence[tuple[Endpoint, socket.socket]]) -> Urls:
 
 
 def status_document(
-    config: Config, urls: Urls, registry: Registry, started: float, up: float, further: FieldsOf = no_fields
+    config: Config, urls: Urls, registry: Registry, started: float, further: FieldsOf = no_fields
 ) -> dict[str, Any]:
     """Return the document of `tsctl status`, without what supervision and services add to it as a whole.
 
     Args:
         started: seconds since the epoch.
-        up: seconds since then, whatever has become of the machine's time.
         further: returns the fields that extensions add to a version's.
     """
     return {
@@ -68,7 +67,6 @@ def status_document(
         "prefix": sys.prefix,
         "pythonVersion": sys.version.split()[0],
         "started": started,
-        "upSeconds": up,
         "inferenceAddress": urls.inference,
         "managementAddress": urls.management,
         "metricsAddress": urls.metrics,

@@ -50,7 +50,6 @@ from tsctl.daemon.workers.engine import local_pid
 def live_routes(
     registry: Registry,
     started: float,
-    up: Callable[[], float],
     further: FieldsOf = no_fields,
     overview: Callable[[], dict[str, Any]] = dict,
 ) -> dict[str, Route]:
@@ -58,26 +57,22 @@ def live_routes(
 
     Args:
         started: seconds since the epoch.
-        up: returns the seconds since then, whatever has become of the machine's time.
         further: returns the fields that extensions add to a version's.
-        overview: returns the fields that extensions add to the document.
+        overview: returns further fields of the document.
     """
 
     def live(exchange: Exchange) -> None:
-        document = live_document(registry, started, time.time(), up(), further) | overview()
+        document = live_document(registry, started, time.time(), further) | overview()
         exchange.respond(Response(200, json_bytes(document), (JSON,)))
 
     return word_routes("live", live)
 
 
-def live_document(
-    registry: Registry, started: float, now: float, up: float, further: FieldsOf = no_fields
-) -> dict[str, Any]:
-    """Return the document; the first two times in seconds since the epoch, `up` as of `live_routes`."""
+def live_document(registry: Registry, started: float, now: float, further: FieldsOf = no_fields) -> dict[str, Any]:
+    """Return the document; both times in seconds since the epoch."""
     return {
         "time": now,
         "started": started,
-        "upSeconds": up,
         "pid": os.getpid(),
         "version": tsctl_version(),
         "models": [_model(model, default=registry.is_default(model)) | further(model) for model in registry],

@@ -85,7 +85,7 @@ def test_a_version_holds_on_gpus_what_its_workers_hold_together(house: House) ->
     for worker, gpu, held in zip(house.engine.workers, (0, 1, 0), ({0: 5}, {}, {0: 7}), strict=True):
         worker.gpu_ids, worker.gpu_memory = (gpu,), held
 
-    [live] = live_document(house.registry, started=0.0, now=1.0, up=1.0)["models"]
+    [live] = live_document(house.registry, started=0.0, now=1.0)["models"]
 
     assert live["gpuMemory"] == version_gpu_memory(model) == {"0": 12, "1": None}
 

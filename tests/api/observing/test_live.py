@@ -66,7 +66,7 @@ def test_this_process_uses_memory_and_one_that_has_ended_does_not(tmp_path: Path
 def test_each_document_of_a_version_tells_the_same_troubles(house: House, tmp_path: Path) -> None:
     (live,) = ask(house, "/tsctl/live")["models"]
     config = resolve({"state_dir": str(tmp_path), "socket": str(tmp_path / "s")}, {})
-    (listed,) = status_document(config, Urls(), house.registry, 1.0, 0.0)["models"]
+    (listed,) = status_document(config, Urls(), house.registry, 1.0)["models"]
     (described,) = ask(house, "/models/m")
 
     assert live["troubles"] == listed["troubles"] == described["tsctl"]["troubles"] == ["50 % errors"]
