@@ -59,8 +59,13 @@ def contents(archive: Path) -> dict[str, bytes]:
     return {path.relative_to(directory).as_posix(): path.read_bytes() for path in found}
 
 
-@pytest.mark.parametrize("archive_format", FORMATS)
-def test_every_format_holds_the_same_files(archive_format: str, source: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("archive_format", "name"),
+    [("default", "m.mar"), ("zip-store", "m.mar"), ("tgz", "m.tar.gz"), ("no-archive", "m")],
+)
+def test_every_format_is_named_after_the_model_and_holds_the_same_files(
+    archive_format: str, name: str, source: Path, tmp_path: Path
+) -> None:
     everything = packing(
         source,
         model_file=source / "net.py",
@@ -72,6 +77,11 @@ def test_every_format_holds_the_same_files(archive_format: str, source: Path, tm
 
     archive = write_archive(everything, tmp_path / "out", archive_format=archive_format)
 
+    assert archive == tmp_path / "out" / name
+    assert [entry.name for entry in archive.parent.iterdir()] == [name], "nothing else is left there"
+    if archive_format == "tgz":
+        with tarfile.open(archive) as opened:
+            assert {each.split("/")[0] for each in opened.getnames()} == {"m"}
     held = contents(archive)
     manifest = json.loads(held.pop(MANIFEST))
     assert held == {
@@ -94,23 +104,9 @@ def test_every_format_holds_the_same_files(archive_format: str, source: Path, tm
     }
 
 
-@pytest.mark.parametrize(
-    ("archive_format", "name"),
-    [("default", "m.mar"), ("zip-store", "m.mar"), ("tgz", "m.tar.gz"), ("no-archive", "m")],
-)
-def test_the_archive_is_named_after_the_model(archive_format: str, name: str, source: Path, tmp_path: Path) -> None:
-    archive = write_archive(packing(source), tmp_path / "out", archive_format=archive_format)
-
-    assert archive == tmp_path / "out" / name
-    assert [entry.name for entry in archive.parent.iterdir()] == [name], "nothing else is left there"
-    if archive_format == "tgz":
-        with tarfile.open(archive) as opened:
-            assert {each.split("/")[0] for each in opened.getnames()} == {"m"}
+def test_weights_are_stored_and_code_is_compressed(source: Path, tmp_path: Path) -> None:
     with pytest.raises(PackError, match="no directory at"):
         write_archive(packing(source), tmp_path / "missing")
-
-
-def test_weights_are_stored_and_code_is_compressed(source: Path, tmp_path: Path) -> None:
     os.utime(source / "handler.py", (0, 0))  # a file from 1970 can be packed
     archive = write_archive(packing(source, serialized_file=source / "weights.pt"), tmp_path / "out")
 

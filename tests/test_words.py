@@ -39,7 +39,6 @@ class Source(NamedTuple):
     """The words of one module."""
 
     docstrings: list[Text]
-    helps: list[Text]
     classes: list[str]
 
 
@@ -76,15 +75,6 @@ def unnamed_errors(docstring: str) -> list[str]:
     return wrong
 
 
-def first_text(node: ast.expr) -> str:
-    """Return the constant beginning of a string expression; empty if there is none."""
-    if isinstance(node, ast.BinOp):
-        return first_text(node.left)
-    if isinstance(node, ast.JoinedStr) and node.values:
-        return first_text(node.values[0])
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-
-
 def statements(node: ast.AST) -> Iterator[ast.AST]:
     """Yield a module and the statements in it, at any depth; no expressions, which are most of a tree."""
     yield node
@@ -94,40 +84,33 @@ def statements(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def read(source: str, name: str) -> Source:
-    """Return the docstrings, the `help=` texts and the names of the classes of a module."""
-    docstrings, helps, classes = [], [], []
-    tree = ast.parse(source)
-    for node in statements(tree):
+    """Return the docstrings and the names of the classes of a module."""
+    docstrings, classes = [], []
+    for node in statements(ast.parse(source)):
         if isinstance(node, _DOCUMENTED):
             text = ast.get_docstring(node)
             if text:
                 docstrings.append(Text(f"{name}:{getattr(node, 'lineno', 1)}", text))
         if isinstance(node, ast.ClassDef):
             classes.append(node.name)
-    for node in ast.walk(tree) if "help=" in source else ():
-        if isinstance(node, ast.keyword) and node.arg == "help":
-            text = first_text(node.value)
-            if text:
-                helps.append(Text(f"{name}:{node.value.lineno}", text))
-    return Source(docstrings, helps, classes)
+    return Source(docstrings, classes)
 
 
 @cache
 def product() -> Source:
     """Return the words of all modules that users and newcomers read."""
-    whole = Source([], [], [])
+    whole = Source([], [])
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             part = read(path.read_text(), str(path.relative_to(ROOT)))
             whole.docstrings.extend(part.docstrings)
-            whole.helps.extend(part.helps)
             whole.classes.extend(part.classes)
-    whole.helps.extend(Text(f"tsctl {verb}", text) for verb, (_, text) in all_verbs().items())
     return whole
 
 
 def command_helps() -> Iterator[Text]:
-    """Yield the help texts of every verb and every option as click prints them."""
+    """Yield the help texts of every verb, in the list and as click prints them, and of every option."""
+    yield from (Text(f"tsctl {verb}", text) for verb, (_, text) in all_verbs().items())
     context = click.Context(main, **main.context_settings)
     commands = {"tsctl": main} | {f"tsctl {verb}": main.get_command(context, verb) for verb in all_verbs()}
     for name, command in commands.items():
@@ -151,10 +134,10 @@ def descriptions(document: Any, at: str) -> Iterator[Text]:
             yield from descriptions(value, f"{at}/{index}")
 
 
-def test_help_texts_begin_with_the_effect_and_are_no_bare_pronoun() -> None:
-    texts = (*product().helps, *command_helps())
-
-    assert [text.where for text in texts if is_weak(text.text) or is_pronoun(text.text)] == []
+def test_each_help_text_is_there_begins_with_the_effect_and_is_no_bare_pronoun() -> None:
+    assert [
+        text.where for text in command_helps() if not text.text or is_weak(text.text) or is_pronoun(text.text)
+    ] == []
 
 
 def test_docstrings_begin_with_their_subject_and_effect_and_are_no_bare_pronoun() -> None:
@@ -163,10 +146,6 @@ def test_docstrings_begin_with_their_subject_and_effect_and_are_no_bare_pronoun(
         for text in product().docstrings
         if is_weak(text.text) or is_pronoun(text.text) or first_word(text.text) in SUBJECTLESS
     ] == []
-
-
-def test_every_verb_has_a_help_text() -> None:
-    assert [text.where for text in command_helps() if not text.text] == []
 
 
 def test_descriptions_of_the_http_api_are_plain() -> None:
@@ -216,13 +195,9 @@ def test_errors_of_a_docstring_are_read(entry: str, wrong: list[str]) -> None:
 
 
 def test_texts_of_a_module_are_read() -> None:
-    module = (
-        '"""A module."""\nclass Cat:\n    """A cat."""\n    async def purr(self):\n        """Purr."""\n'
-        'option("--a", help="Show" " a." + more)\noption("--b", help=f"Show {b}.")\noption("--c", help=None)\n'
-    )
+    module = '"""A module."""\nclass Cat:\n    """A cat."""\n    async def purr(self):\n        """Purr."""\n'
 
     assert read(module, "cat.py") == Source(
         [Text("cat.py:1", "A module."), Text("cat.py:2", "A cat."), Text("cat.py:4", "Purr.")],
-        [Text("cat.py:6", "Show a."), Text("cat.py:7", "Show ")],
         ["Cat"],
     )

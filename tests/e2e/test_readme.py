@@ -1,12 +1,11 @@
 """README is short, and names only what exists. Its commands are run by test_documented.py."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.served import TSCTL
+from tsctl.cli import all_verbs
 
 pytestmark = pytest.mark.thin
 
@@ -67,8 +66,6 @@ def test_its_picture_is_whole_and_loads_nothing_from_another_host() -> None:
     assert "url(" not in picture.replace("url(#", "")
 
 
-@pytest.mark.parametrize("verb", sorted(VERBS))
-def test_every_verb_that_readme_and_docs_name_exists(verb: str) -> None:
-    helped = subprocess.run([TSCTL, verb, "--help"], capture_output=True, text=True)
-
-    assert helped.returncode == 0, helped.stderr
+def test_every_verb_that_readme_and_docs_name_exists() -> None:
+    assert len(VERBS) > 30
+    assert VERBS - all_verbs().keys() == set()

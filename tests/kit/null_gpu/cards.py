@@ -54,10 +54,6 @@ class OnCards:
         return {name: self[name] for name in self._names}
 
     @property
-    def copies_to_card(self) -> int:
-        return self["to_card_pinned"] + self["to_card_pageable"]
-
-    @property
     def threads(self) -> dict[int, Did]:
         """Thread id → what it did."""
         told = struct.iter_unpack("4q", self._map[_PAGE + _NUMBER.size * len(self._names) :])

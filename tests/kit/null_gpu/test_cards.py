@@ -3,13 +3,11 @@
 import json
 import subprocess
 import sys
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.kit.null_gpu import library
 from tests.kit.null_gpu.cards import ASSERT, Cards, OnCards, cards_or_skip
 
 pytestmark = [pytest.mark.slow, pytest.mark.heavy]
@@ -217,46 +215,3 @@ def test_visible_parts_are_those_of_cuda(tmp_path: Path, visible: str | None, co
     done = subprocess.run([sys.executable, "-S", "-c", COUNT], env=environment, capture_output=True, text=True)
 
     assert (done.stdout, done.stderr) == (f"{count}\n", "")
-
-
-def test_what_is_wanted_and_not_defined_does_nothing() -> None:
-    made = library.nothings(["cudaFree", "cublasSgemm_v2", "cudaProfilerStart"], "cudaError_t cudaFree(void *p) {}")
-
-    assert made.splitlines()[1:] == [
-        "int cublasSgemm_v2(void) { return null_launch() != 0; }",
-        "int cudaProfilerStart(void) { return 0; }",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("version", "reason"),
-    [
-        pytest.param("cuda: Optional[str] = None", "torch is built without CUDA", id="for the processor"),
-        pytest.param(
-            "cuda: Optional[str] = '12.8'", "torch is built for CUDA 12, and null cards are of CUDA 13", id="old"
-        ),
-    ],
-)
-def test_with_another_build_of_torch_the_reason_is_told(
-    version: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "version.py").write_text(f"__version__ = '2.14.1'\n{version}\n")
-    found = ModuleSpec("torch", None, origin=str(tmp_path / "__init__.py"))
-    monkeypatch.setattr(library, "find_spec", lambda name: found)
-    library.folder.cache_clear()
-    try:
-        with pytest.raises(library.Unavailable, match=f"^{reason}$"):
-            library.folder()
-    finally:
-        library.folder.cache_clear()
-
-
-def test_without_a_compiler_the_reason_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cards: Cards) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    library.folder.cache_clear()
-    try:
-        with pytest.raises(library.Unavailable, match="there is no C compiler"):
-            library.folder()
-    finally:
-        monkeypatch.undo()
-        library.folder.cache_clear()
