@@ -14,6 +14,11 @@ class Certificate(NamedTuple):
     certificate: Path
     key: Path
 
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Return the flags with which a daemon speaks TLS."""
+        return ("--certificate-file", str(self.certificate), "--private-key-file", str(self.key))
+
 
 def make_certificate(folder: Path, *, password: str = "", rsa_bits: int = 0) -> Certificate:
     """Make a certificate that signs itself, and its key, as PEM files; the key is elliptic, or RSA of so many bits."""

@@ -1,12 +1,13 @@
 """Fixtures: a daemon for each test that changes it, and one that is shared by those that only ask."""
 
-import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.served import TSCTL, Served
+from tests.e2e.container import Contain, Container, needs_container
+from tests.e2e.served import Served
 
 Served.forks = True
 
@@ -38,9 +39,8 @@ def daemon_without_tracebacks(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture
 def idle(tmp_path: Path) -> Iterator[Served]:
     """A place for a daemon; none has been started."""
-    served = Served(tmp_path)
-    yield served
-    served.stop()
+    with Served(tmp_path) as served:
+        yield served
 
 
 @pytest.fixture
@@ -53,13 +53,25 @@ def served(idle: Served) -> Served:
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A running daemon with the model `echo`, for tests that only ask."""
-    served = Served(tmp_path_factory.mktemp("shared"))
-    served.start("--max-request-size", "1MiB")
-    try:
+    with Served(tmp_path_factory.mktemp("shared")) as served:
+        served.start("--max-request-size", "1MiB")
         served.register("echo", "--batch-size", "4", "--max-delay", "0")
         yield served
-    finally:
-        served.stop()
+
+
+@pytest.fixture
+def contain(tmp_path: Path) -> Iterator[Contain]:
+    """Run the entry point in a container that ends with the test: words, mounts, variables."""
+    needs_container()
+    with ExitStack() as started:
+
+        def run(words: Sequence[str], mounts: Mapping[Path, Path], **environment: str) -> Container:
+            variables = {"TSCTL_TEMPLATE": "false"} | environment
+            container = Container.of_this_machine(tmp_path, words, variables, mounts)
+            started.callback(container.kill)
+            return container
+
+        yield run
 
 
 @pytest.fixture
@@ -72,15 +84,3 @@ def fragile(idle: Served) -> Served:
     idle.start()
     idle.register("fragile")
     return idle
-
-
-def begin_upgrade(served: Served, *options: str) -> "subprocess.Popen[str]":
-    """Ask for an upgrade whose new daemon waits while it loads."""
-    (served.folder / "word").unlink()
-    asking = subprocess.Popen(
-        [TSCTL, "upgrade", *options], env=served.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert asking.stderr is not None
-    while "loading" not in (line := asking.stderr.readline()):
-        assert line, "the upgrade ended before it loaded"
-    return asking

@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -145,9 +145,8 @@ class Container:
         return self._process.wait(PATIENCE)
 
     def kill(self) -> None:
-        if (
-            self._process.poll() is None
-        ):  # process 1 outlives unshare(1): the signal at its end goes when the user changes
+        if self._process.poll() is None:
+            # Process 1 outlives unshare(1): the signal at its end goes when the user changes.
             os.kill(self.pid, signal.SIGKILL)
         self._process.kill()
         self._process.wait()
@@ -155,6 +154,9 @@ class Container:
     def _alive(self) -> bool:
         assert self._process.poll() is None, self.output
         return True
+
+
+Contain = Callable[..., Container]  # words of the entry point, mounts, variables: the fixture `contain`
 
 
 def _mounting(mounts: Mapping[Path, Path]) -> list[str]:

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from tests.e2e import forked
 from tsctl.daemon.marfile import Packing, write_archive
@@ -33,6 +33,12 @@ class Answer(NamedTuple):
     status: int
     headers: dict[str, str]
     body: bytes
+
+    @classmethod
+    def to(cls, connection: http.client.HTTPConnection) -> Self:
+        """Read the answer to what was sent over a connection."""
+        with connection.getresponse() as response:
+            return cls(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
 
     @property
     def json(self) -> Any:
@@ -62,6 +68,12 @@ class Served:
         }
         self.patience = PATIENCE
         self._address = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def run(self, *arguments: str, patience: float = PATIENCE, **options: Any) -> subprocess.CompletedProcess[str]:
         """Run `tsctl` as a script would: its output is captured."""
@@ -127,9 +139,24 @@ class Served:
     def pid(self) -> int:
         return int((self.folder / "control.pid").read_text())
 
+    def kill(self) -> None:
+        """Kill the daemon, and wait for its end."""
+        pid = self.pid
+        os.kill(pid, signal.SIGKILL)
+        eventually(lambda: not running(pid), "the daemon is killed")
+
+    def log(self, name: str = "daemon.log") -> str:
+        """Return the text of a log; empty while there is none."""
+        file = self.folder / "state" / "logs" / name
+        return file.read_text("utf-8") if file.exists() else ""
+
     def describe(self, model: str) -> Any:
         """The describe document of one version: the first that `tsctl describe` prints."""
         return self._document(f"/models/{model}")[0]
+
+    def pids(self, model: str) -> list[int]:
+        """Return the ids of the workers that are ready."""
+        return [worker["pid"] for worker in self.describe(model)["workers"] if worker["status"] == "READY"]
 
     def _document(self, target: str) -> Any:
         answer = self.command("GET", target)
@@ -138,16 +165,29 @@ class Served:
 
     def pack(self, handler: str, name: str = "", version: str = "1.0", **further: Any) -> str:
         """Put an archive of a handler of tests/e2e/archives into the store; give its file name."""
-        name = name or handler
-        packing = Packing(model_name=name, version=version, handler=str(ARCHIVES / f"{handler}.py"), **further)
+        return self._pack(str(ARCHIVES / f"{handler}.py"), name or handler, version, **further)
+
+    def _pack(self, handler: str, name: str, version: str = "1.0", *, config: str = "", **further: Any) -> str:
+        """Do so with any handler; `config` is the text of model-config.yaml."""
+        if config:
+            further["config_file"] = self.folder / "model-config.yaml"
+            further["config_file"].write_text(config)
+        packing = Packing(model_name=name, version=version, handler=handler, **further)
         return write_archive(packing, self.store, force=True).name
+
+    def pack_told(self, told: str, name: str = "m", **packing: Any) -> str:
+        """Put an archive into the store, as `TOLD.mar`, whose answers are this text (archives/tells.py)."""
+        file = self.folder / "told.txt"
+        file.write_text(told)
+        archive = self.store / self.pack("tells", name, extra_files=str(file), **packing)
+        return archive.rename(archive.with_name(f"{told}.mar")).name
 
     def register(self, handler: str, *options: str, **packing: Any) -> None:
         self.tsctl("register", self.pack(handler, **packing), *options)
 
     def pack_built_in(self, handler: str, name: str, **further: Any) -> str:
         """Put an archive with a built-in handler into the store; give its file name."""
-        return write_archive(Packing(model_name=name, version="1.0", handler=handler, **further), self.store).name
+        return self._pack(handler, name, **further)
 
     def register_built_in(self, handler: str, name: str, *options: str, **packing: Any) -> None:
         self.tsctl("register", self.pack_built_in(handler, name, **packing), *options)
@@ -159,22 +199,33 @@ class Served:
     def url(self) -> str:
         return f"http://{self._address}"
 
+    @property
+    def port(self) -> int:
+        return int(self._address.rpartition(":")[2])
+
     def ask(self, target: str, body: bytes | None = None, method: str = "POST", **headers: str) -> Answer:
         """Send one request to the inference address; `_` in a header's name stands for `-`."""
         with contextlib.closing(self.connect()) as connection:
             connection.request(method, target, body, {name.replace("_", "-"): value for name, value in headers.items()})
-            with connection.getresponse() as response:
-                return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+            return Answer.to(connection)
 
-    def command(self, method: str, target: str) -> Answer:
+    def predict(self, model: str, value: Any, **headers: str) -> Answer:
+        """Send a prediction whose body is JSON."""
+        body = json.dumps(value).encode()
+        return self.ask(f"/predictions/{model}", body, content_type="application/json", **headers)
+
+    @property
+    def metrics(self) -> str:
+        return self.ask("/metrics", method="GET").body.decode()
+
+    def command(self, method: str, target: str, body: bytes | None = None) -> Answer:
         """Send one request to the control socket."""
         connection = http.client.HTTPConnection("tsctl")
         with socket.socket(socket.AF_UNIX) as connection.sock, contextlib.closing(connection):
             connection.sock.settimeout(self.patience)
             connection.sock.connect(self.environment["TSCTL_SOCKET"])
-            connection.request(method, target)
-            with connection.getresponse() as response:
-                return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+            connection.request(method, target, body)
+            return Answer.to(connection)
 
 
 def typed(served: Served, commands: str, folder: Path, *unset: str) -> subprocess.CompletedProcess[str]:
@@ -234,21 +285,24 @@ def raise_priority(served: Served) -> bool:
     return raised
 
 
-def connects(served: Served) -> bool:
-    """Whether the inference address accepts connections."""
-    host, _, port = served.url.removeprefix("http://").rpartition(":")
+def accepts(port: int) -> bool:
+    """Return whether a port of this machine accepts connections."""
     try:
-        socket.create_connection((host, int(port)), PATIENCE).close()
+        socket.create_connection(("127.0.0.1", port), PATIENCE).close()
     except ConnectionRefusedError:
         return False
     return True
 
 
-def free_address() -> str:
-    """Return an address on which nobody listens: a daemon that is started again has to have the same one."""
+def free_port() -> int:
+    """Return a port on which nobody listens: a program that is started again has to have the same one."""
     with socket.socket() as chosen:
         chosen.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{chosen.getsockname()[1]}"
+        return int(chosen.getsockname()[1])
+
+
+def free_address() -> str:
+    return f"127.0.0.1:{free_port()}"
 
 
 def running(pid: int) -> bool:

@@ -22,9 +22,7 @@ outputs: [{name: n, datatype: INT32, shape: [1]}]
 
 def register_beside(served: Served) -> None:
     """Register a model with sequences, one that answers in pieces, and one with two inputs."""
-    config = served.folder / "model-config.yaml"
-    config.write_text(SEQUENCES)
-    served.register("steps", config_file=config)
+    served.register("steps", config=SEQUENCES)
     for name in ("pieces", "lengths"):
         served.register(name)
 
@@ -32,7 +30,5 @@ def register_beside(served: Served) -> None:
 def register(served: Served, datatype: str, name: str = "") -> str:
     """Register the model of a datatype, and return its name."""
     name = name or f"x-{datatype.lower()}"
-    config = served.folder / "model-config.yaml"
-    config.write_text(CONFIG.format(datatype=datatype))
-    served.register("tensors", name=name, config_file=config)
+    served.register("tensors", name=name, config=CONFIG.format(datatype=datatype))
     return name

@@ -108,7 +108,7 @@ def test_each_trouble_raises_its_alert_and_a_healthy_model_none(
             troubles.enter_context(asking(served, "full", "sleep 1", clients=8))
             troubles.enter_context(asking(served, "dies", "exit"))
             (served.folder / "word").write_text("fail")
-            os.kill(served.describe("fragile")["workers"][0]["pid"], signal.SIGKILL)
+            os.kill(served.pids("fragile")[0], signal.SIGKILL)
             for alert in EXPECTED:
                 if EXPECTED[alert]:
                     eventually(partial(fired, alert), f"{alert} fires")

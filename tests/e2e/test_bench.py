@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,12 +17,17 @@ def text(tmp_path: Path) -> Path:
     return tmp_path / "body"
 
 
-def bench(served: Served, *arguments: str | Path) -> Any:
-    return json.loads(served.tsctl("bench", *map(str, arguments), "--json"))
+@needs_openssl
+def test_a_closed_loop_sends_as_many_requests_as_asked_over_tls_with_a_token_of_the_daemons(
+    idle: Served, text: Path
+) -> None:
+    token = idle.folder / "token"
+    token.touch(0o600)
+    token.write_text("a-token-for-predictions")
+    idle.start(*make_certificate(idle.folder).flags, "--inference-token-file", str(token))
+    idle.register("echo", "--batch-size", "4", "--max-delay", "0")
 
-
-def test_a_closed_loop_sends_as_many_requests_as_asked(shared: Served, text: Path) -> None:
-    found = bench(shared, "echo", text, "-n", "200", "-c", "4")
+    found = json.loads(idle.tsctl("bench", "echo", str(text), "-n", "200", "-c", "4", "--json"))
 
     assert (found["requests"], found["errors"], found["statuses"]) == (200, 0, {"200": 200})
     assert sum(bar["count"] for bar in found["histogram"]) == 200
@@ -57,20 +61,5 @@ def test_ctrl_c_gives_the_result_so_far(shared: Served, text: Path) -> None:
 
 
 def _answered(served: Served) -> float:
-    lines = served.ask("/metrics", method="GET").body.decode().splitlines()
+    lines = served.metrics.splitlines()
     return sum(float(line.split()[-1]) for line in lines if line.startswith("tsctl_request_latency_seconds_count"))
-
-
-@needs_openssl
-def test_https_with_a_token_needs_no_word_from_the_user(idle: Served, tmp_path: Path, text: Path) -> None:
-    token = tmp_path / "token"
-    token.write_text("a-token-for-predictions")
-    token.chmod(0o600)
-    certificate, key = make_certificate(tmp_path)
-    files = ("--certificate-file", str(certificate), "--private-key-file", str(key))
-    idle.start(*files, "--inference-token-file", str(token))
-    idle.register("echo")
-
-    found = bench(idle, "echo", text, "-n", "40")
-
-    assert found["statuses"] == {"200": 40}

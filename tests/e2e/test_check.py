@@ -16,10 +16,10 @@ def request_file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.thin
-def test_it_says_what_would_happen_and_prints_the_answer(idle: Served, request_file: Path) -> None:
-    idle.pack("obey")
+def test_it_says_what_would_happen_and_prints_the_answer_or_json_for_programs(idle: Served, request_file: Path) -> None:
+    archive = str(idle.store / idle.pack("obey"))
 
-    done = idle.run("check", str(idle.store / "obey.mar"), str(request_file))
+    done = idle.run("check", archive, str(request_file))
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["rows"] == 1
@@ -31,13 +31,7 @@ def test_it_says_what_would_happen_and_prints_the_answer(idle: Served, request_f
     ):
         assert line in done.stderr
     assert not (idle.folder / "state").exists()
-
-
-def test_json_is_for_programs(idle: Served, request_file: Path) -> None:
-    idle.pack("obey")
-
-    done = idle.run("check", str(idle.store / "obey.mar"), str(request_file), "--json")
-
+    done = idle.run("check", archive, str(request_file), "--json")
     document = json.loads(done.stdout)
     assert (document["model"]["name"], document["model"]["batchSize"]) == ("obey", 1)
     assert document["answer"]["status"] == 200
@@ -45,32 +39,26 @@ def test_json_is_for_programs(idle: Served, request_file: Path) -> None:
     assert "handler   obey.py" not in done.stderr
 
 
-def test_a_handler_that_raises_fails_the_check(idle: Served, request_file: Path) -> None:
-    idle.pack("obey")
+def test_a_handler_that_raises_or_does_not_load_fails_the_check(idle: Served, request_file: Path) -> None:
     request_file.write_text('{"do": "raise"}')
 
-    done = idle.run("check", str(idle.store / "obey.mar"), str(request_file))
+    done = idle.run("check", str(idle.store / idle.pack("obey")), str(request_file))
 
     assert (done.returncode, done.stdout) == (1, "")
     assert 'raise ValueError("as you wish")' in done.stderr
     assert "error: Prediction failed: ValueError: as you wish" in done.stderr
 
-
-def test_a_model_that_does_not_load_fails_the_check(idle: Served) -> None:
-    idle.pack("no_load")
-
-    done = idle.run("check", str(idle.store / "no_load.mar"))
+    done = idle.run("check", str(idle.store / idle.pack("no_load")))
 
     assert done.returncode == 1
     assert done.stderr.count("Traceback") == 1
     assert "FileNotFoundError: the vocabulary is missing" in done.stderr
 
 
-def test_a_model_is_warmed_up_before_it_is_ready(served: Served, tmp_path: Path) -> None:
-    (tmp_path / "sample.json").write_text('{"do": "print"}')
-    config = tmp_path / "model-config.yaml"
-    config.write_text("batchSize: 2\nwarmup:\n  file: sample.json\n  contentType: application/json\n")
+def test_a_model_is_warmed_up_before_it_is_ready(served: Served, request_file: Path) -> None:
+    request_file.write_text('{"do": "print"}')
+    config = f"batchSize: 2\nwarmup:\n  file: {request_file.name}\n  contentType: application/json\n"
 
-    served.register("obey", config_file=config, extra_files=str(tmp_path / "sample.json"))
+    served.register("obey", config=config, extra_files=str(request_file))
 
     assert served.tsctl("logs", "obey").count("printed by the handler") == 3  # one row, then two

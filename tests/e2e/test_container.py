@@ -2,14 +2,12 @@
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.e2e.container import Container, needs_container
-from tests.e2e.served import Served
+from tests.e2e.container import Contain, Container
+from tests.e2e.served import ARCHIVES, Served
 from tsctl.container.host import SAGEMAKER_MODEL
 from tsctl.container.torchserve import CONFIG
 
@@ -21,21 +19,6 @@ metrics_address=http://0.0.0.0:8082
 load_models=all
 model_store=/home/model-server/model-store
 """
-
-
-@pytest.fixture
-def run(idle: Served, tmp_path: Path) -> Iterator[Any]:
-    needs_container()
-    started: list[Container] = []
-
-    def run(words: list[str], mounts: dict[Path, Path], **environment: str) -> Container:
-        container = Container.of_this_machine(tmp_path, words, {"TSCTL_TEMPLATE": "false"} | environment, mounts)
-        started.append(container)
-        return container
-
-    yield run
-    for container in started:
-        container.kill()
 
 
 def home_of(idle: Served) -> dict[Path, Path]:
@@ -53,10 +36,9 @@ def predict(container: Container, path: str) -> str:
     return container.run("curl", "-sS", f"http://127.0.0.1:8080{path}", "-d", "x").stdout
 
 
-@pytest.mark.parametrize("words", [["serve"], [], [f"torchserve --start --ts-config {CONFIG} --disable-token-auth"]])
-def test_docker_runs_the_server_with_the_files_of_torchserves_image(run: Any, idle: Served, words: list[str]) -> None:
+def test_docker_runs_the_server_with_the_files_of_torchserves_image(contain: Contain, idle: Served) -> None:
     idle.pack("echo")
-    container = run(words, home_of(idle))
+    container = contain([f"torchserve --start --ts-config {CONFIG} --disable-token-auth"], home_of(idle))
     container.wait_until_ready()
 
     assert json.loads(predict(container, "/predictions/echo"))["rows"] == 1
@@ -65,23 +47,23 @@ def test_docker_runs_the_server_with_the_files_of_torchserves_image(run: Any, id
     assert sorted(addresses) == ["0.0.0.0:8080", "0.0.0.0:8082", "127.0.0.1:8081"]
 
 
-def test_a_shells_line_starts_the_server_in_the_background(run: Any) -> None:
+def test_a_shells_line_starts_the_server_in_the_background(contain: Contain) -> None:
     torchserve = f"{sys.executable} -P -m tsctl.container.torchserve"
-    container = run(["sh", "-c", f"{torchserve} --start --ncs && {torchserve} --stop; {torchserve} --stop; exit 3"], {})
+    line = f"{torchserve} --start --ncs && {torchserve} --stop; {torchserve} --stop; exit 3"
+    container = contain(["sh", "-c", line], {})
 
     assert container.wait() == 3
     lines = [line for line in container.output.splitlines() if not line.startswith("note: ")]
     assert lines == ["Model server started.", "TorchServe has stopped.", "TorchServe is not currently running."]
 
 
-def test_sigterm_lets_a_request_end(run: Any, idle: Served) -> None:
-    config = idle.folder / "model-config.yaml"
-    config.write_text("batchSize: 1\n")  # answers in pieces are answers to one
-    idle.pack("answer", config_file=config)
-    container = run(["serve"], home_of(idle))
+def test_sigterm_lets_a_request_end(contain: Contain, idle: Served) -> None:
+    idle.pack("answer", config="batchSize: 1\n")  # answers in pieces are answers to one
+    container = contain(["serve"], home_of(idle))
     container.wait_until_ready()
     url = "http://127.0.0.1:8080/predictions/answer"
     with container.begin("curl", "-sSN", "-H", "content-type: application/octet-stream", url, "-d", "count 20") as curl:
+        assert curl.stdout is not None
         first = curl.stdout.read(2)  # the answer has begun
 
         assert container.stop() == 0
@@ -89,18 +71,15 @@ def test_sigterm_lets_a_request_end(run: Any, idle: Served) -> None:
 
 
 @pytest.mark.parametrize("layout", ["archive", "unpacked"])
-def test_sagemakers_contract(run: Any, idle: Served, layout: str) -> None:
+def test_sagemakers_contract(contain: Contain, idle: Served, layout: str) -> None:
     folder = idle.store
     if layout == "archive":
         idle.pack("echo")
     else:
-        idle.tsctl(
-            "archive", "--name", "echo", "--version", "1.0", "--handler",
-            str(Path(__file__).parent / "archives" / "echo.py"), "--archive-format", "no-archive",
-            "--export-path", str(idle.store),
-        )  # fmt: skip
+        unpacked = ("--archive-format", "no-archive", "--export-path", str(idle.store))
+        idle.tsctl("archive", "--name", "echo", "--version", "1.0", "--handler", str(ARCHIVES / "echo.py"), *unpacked)
         folder = idle.store / "echo"
-    container = run(["serve"], {SAGEMAKER_MODEL: folder}, SAGEMAKER_MODEL_SERVER_WORKERS="2")
+    container = contain(["serve"], {SAGEMAKER_MODEL: folder}, SAGEMAKER_MODEL_SERVER_WORKERS="2")
     container.wait_until_ready()
 
     assert container.get("http://127.0.0.1:8080/ping")[0] == 200

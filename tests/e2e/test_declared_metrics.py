@@ -37,7 +37,7 @@ def test_a_handler_reports_metrics_that_only_the_file_declares(idle: Served, tmp
     answer = idle.ask("/predictions/declared", b"x")
 
     assert (answer.status, answer.body) == (200, b"1")
-    lines = values(idle.ask("/metrics", method="GET").body.decode())
+    lines = values(idle.metrics)
     theirs = {line for line in lines if not line.startswith("tsctl_")}
     assert theirs == {
         "RequestBatchSize{ModelName=declared}",

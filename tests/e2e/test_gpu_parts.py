@@ -6,7 +6,6 @@ import pytest
 
 from tests.e2e.on_cards import start_on
 from tests.e2e.served import Served
-from tests.e2e.test_workers import worker_pids
 from tests.kit.null_gpu.cards import Cards, cards_or_skip
 
 GIB = 2**30
@@ -19,24 +18,18 @@ def cards(tmp_path_factory: pytest.TempPathFactory) -> Cards:
 
 @pytest.fixture(scope="module")
 def served(cards: Cards, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    served = Served(tmp_path_factory.mktemp("served"))
-    start_on(served, cards)
-    try:
+    with Served(tmp_path_factory.mktemp("served")) as served:
+        start_on(served, cards)
         served.register("on_card", "--workers", "2")
         yield served
-    finally:
-        served.stop()
 
 
-def test_each_part_is_a_gpu_with_its_own_name_and_memory(served: Served) -> None:
+def test_each_part_is_a_gpu_and_each_worker_has_its_own_as_gpu_0(served: Served, cards: Cards) -> None:
     assert served.status["gpus"] == [
         {"name": "Null Card MIG", "uuid": f"MIG-0000000{part}-0000-0000-0000-000000000000", "memory": GIB}
         for part in (1, 2)
     ]
-
-
-def test_each_worker_has_its_own_part_as_gpu_0(served: Served, cards: Cards) -> None:
-    pids = worker_pids(served, "on_card")
+    pids = served.pids("on_card")
     used = [(cards.of(pid)["card_4"] > 0, cards.of(pid)["card_5"] > 0) for pid in pids]
     answers = {served.ask("/predictions/on_card", b"1").body for _ in range(8)}
 
@@ -44,24 +37,15 @@ def test_each_worker_has_its_own_part_as_gpu_0(served: Served, cards: Cards) -> 
     assert answers <= {f"{pid} 0".encode() for pid in pids}
 
 
-def test_what_a_worker_holds_is_told_under_the_daemons_number(served: Served) -> None:
+def test_what_a_worker_holds_is_told_under_the_daemons_number_and_doctor_tries_each_part(served: Served) -> None:
     held = {gpu: size for worker in served.describe("on_card")["workers"] for gpu, size in worker["gpuMemory"].items()}
 
     assert held.keys() == {"0", "1"}
     assert all(0 < size < GIB for size in held.values())
-
-
-def test_metrics_have_the_parts(served: Served) -> None:
-    shown = served.tsctl("metrics")
-
-    assert 'tsctl_gpu_memory_total_bytes{gpu="1",name="Null Card MIG",uuid="MIG-00000002' in shown
-    assert 'DeviceId="1"' in shown
-
-
-def test_doctor_tries_each_part_by_its_own_name(served: Served) -> None:
-    said = served.run("doctor").stdout
-
-    assert "2 NVIDIA GPUs, driver 580.0, parts (MIG) as one each: Null Card MIG (1.0 GiB)" in " ".join(said.split())
+    assert 'tsctl_gpu_memory_total_bytes{gpu="1",name="Null Card MIG",uuid="MIG-00000002' in served.metrics
+    assert 'DeviceId="1"' in served.metrics
+    said = " ".join(served.run("doctor").stdout.split())
+    assert "2 NVIDIA GPUs, driver 580.0, parts (MIG) as one each: Null Card MIG (1.0 GiB)" in said
 
 
 def test_a_number_of_gpus_leaves_the_first_parts_and_a_budget_is_of_each(cards: Cards, idle: Served) -> None:

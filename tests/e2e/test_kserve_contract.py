@@ -2,18 +2,17 @@
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.deploy.manifests import FOLDER, documents, start_of
-from tests.e2e.container import Container, needs_container
+from tests.e2e.container import Contain, Container
 from tests.e2e.served import PATIENCE, Served
 from tests.tsctl.container.kserve_file import KSERVE_FILE
 
 ROOT = Path(__file__).parents[2]
-CLIENTS = ROOT / "tests" / "e2e" / "clients"
 STORAGE = ROOT / ".deploy" / "storage" / "bin" / "python"
 (RUNTIME,) = documents(FOLDER / "kserve" / "clusterservingruntime.yaml")
 (SERVICE,) = documents(FOLDER / "kserve" / "inferenceservice.yaml")
@@ -44,41 +43,27 @@ def models(idle: Served) -> Path:
 
 
 @pytest.fixture
-def start(models: Path, tmp_path: Path) -> Iterator[Start]:
-    needs_container()
-    started: list[Container] = []
-
+def start(models: Path, contain: Contain) -> Start:
     def start(protocol: str | None, folder: Path = models, *further: Path) -> Container:
         made = start_of(RUNTIME, SERVICE, protocol)
         mounts = {Path("/mnt/models"): folder} | {each: each for each in further}
-        started.append(
-            Container.of_this_machine(tmp_path, made.args, made.environment | {"TSCTL_TEMPLATE": "false"}, mounts)
-        )
-        started[-1].wait_until_ready()
-        return started[-1]
+        container = contain(made.args, mounts, **made.environment)
+        container.wait_until_ready()
+        return container
 
-    yield start
-    for container in started:
-        container.kill()
-
-
-def ask_with(container: Container, client: str, *arguments: str) -> None:
-    python = ROOT / ".clients" / client.partition("_")[0] / "bin" / "python"
-    if not python.exists():
-        pytest.skip(f"`python -m tests.lab clients` installs the client of {client}")
-    done = container.run(python, CLIENTS / f"{client}.py", *arguments)
-
-    assert done.returncode == 0, done.stderr[-3000:] + container.output[-3000:]
-    assert done.stdout.endswith("every call did as it should\n")
+    return start
 
 
 @pytest.mark.parametrize("protocol", ["v1", "v2", "grpc-v2"])
 def test_kserves_sdk_asks_each_model_of_a_service(start: Start, protocol: str) -> None:
-    ask_with(start(protocol), "kserve_service", protocol)
+    python = ROOT / ".clients" / "kserve" / "bin" / "python"
+    if not python.exists():
+        pytest.skip("`python -m tests.lab clients` installs KServe's SDK")
+    container = start(protocol)
+    done = container.run(python, ROOT / "tests" / "e2e" / "clients" / "kserve_service.py", protocol)
 
-
-def test_tritons_client_asks_a_service(start: Start) -> None:
-    ask_with(start("v2"), "triton_service")
+    assert done.returncode == 0, done.stderr[-3000:] + container.output[-3000:]
+    assert done.stdout.endswith("every call did as it should\n")
 
 
 def test_ports_and_privileges_are_those_of_the_contract(start: Start) -> None:

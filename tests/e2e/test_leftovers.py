@@ -1,7 +1,6 @@
 """No process of a worker outlives it, or the daemon, however it tries."""
 
 import contextlib
-import json
 import os
 import signal
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ WAYS = ["leave_a_child", "leave_an_unseen_child", "leave_a_program", "detach"]
 
 
 def do(served: Served, word: str, model: str = "misbehaves") -> Answer:
-    return served.ask(f"/predictions/{model}", json.dumps({"do": word}).encode(), content_type="application/json")
+    return served.predict(model, {"do": word})
 
 
 def leave(served: Served, word: str) -> tuple[int, int]:
@@ -45,16 +44,13 @@ Cgroups.open = classmethod(lambda cls, here=None: None)
 @pytest.fixture(scope="module", params=[True, False], ids=["in cgroups, if there are any", "without cgroups"])
 def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A daemon for the tests that leave it as it was."""
-    served = Served(tmp_path_factory.mktemp("leftovers"))
-    if not request.param:
-        (served.folder / "sitecustomize.py").write_text(NO_CGROUPS)
-        served.environment["PYTHONPATH"] = str(served.folder)
-    served.start()
-    try:
+    with Served(tmp_path_factory.mktemp("leftovers")) as served:
+        if not request.param:
+            (served.folder / "sitecustomize.py").write_text(NO_CGROUPS)
+            served.environment["PYTHONPATH"] = str(served.folder)
+        served.start()
         served.register("misbehaves", "--workers", "1")
         yield served
-    finally:
-        served.stop()
 
 
 @pytest.fixture
@@ -173,7 +169,7 @@ def test_what_outlives_a_daemon_that_is_killed_ends_when_the_next_one_starts(
 ) -> None:
     worker, left = leave(misbehaving, "detach")
     folder = folder_of(misbehaving)
-    os.kill(misbehaving.pid, signal.SIGKILL)
+    misbehaving.kill()
     gone(worker)
     assert running(left)
 

@@ -16,9 +16,7 @@ from tests.e2e.served import PATIENCE, TSCTL, Served, eventually, running
 def test_workers_leave_when_the_daemon_is_killed_whatever_they_do(doing: str, idle: Served) -> None:
     idle.environment["TEST_GO"] = never = str(idle.folder / "never")
     idle.start()
-    told = idle.folder / "told.txt"
-    told.write_text("late" if doing == "loading" else "told")
-    idle.tsctl("register", idle.pack("tells", name="m", extra_files=str(told)), "--workers", "2", "--no-wait")
+    idle.tsctl("register", idle.pack_told("late" if doing == "loading" else "told"), "--workers", "2", "--no-wait")
     expected = "LOADING" if doing == "loading" else "READY"
     eventually(lambda: idle.describe("m")["tsctl"]["workers"] == [expected] * 2, "the workers are there")
     workers = [worker["pid"] for worker in idle.describe("m")["workers"]]
@@ -27,7 +25,7 @@ def test_workers_leave_when_the_daemon_is_killed_whatever_they_do(doing: str, id
         client.request("POST", "/predictions/m", f"wait {never}".encode())
     eventually(lambda: idle.describe("m")["tsctl"]["batching"]["running"] == len(clients), "the requests run")
 
-    os.kill(idle.pid, signal.SIGKILL)
+    idle.kill()
 
     eventually(lambda: not any(map(running, workers)), "the workers leave")
     idle.start()
@@ -47,7 +45,7 @@ def test_stop_leaves_no_process_and_no_socket_and_keeps_what_the_next_run_restor
     assert "daemon-lost" not in idle.tsctl("events")
     up = [idle.command("GET", f"/tsctl/{word}").json["upSeconds"] for word in ("status", "live")]
     assert 0.0 < up[0] < up[1]
-    pids = [idle.pid, idle.describe("echo")["workers"][0]["pid"]]
+    pids = [idle.pid, *idle.pids("echo")]
 
     idle.tsctl("stop")
 
@@ -81,13 +79,13 @@ def test_ctrl_c_stops_run_without_killing_its_workers_first(idle: Served) -> Non
 
 @pytest.mark.thin
 def test_a_listed_model_answers_whoever_asks_as_soon_as_the_daemon_listens(idle: Served) -> None:
-    go = idle.folder / "go"
-    idle.environment["TEST_GO"] = str(go)
-    idle.start("--models", idle.pack("slow_load"), f"named={idle.pack('echo')}")
+    word = idle.folder / "word"
+    idle.environment["TEST_WORD"] = str(word)
+    idle.start("--models", idle.pack("fragile"), f"named={idle.pack('echo')}")
     with ThreadPoolExecutor() as clients:
-        first = clients.submit(idle.ask, "/predictions/slow_load", b"x")
+        first = clients.submit(idle.ask, "/predictions/fragile", b"x")
         answers = [idle.ask(f"/predictions/{name}", b"x").status for name in ("named", "nobody")]
-        go.touch()
+        word.touch()
 
         assert (first.result().status, answers) == (200, [200, 404])
 

@@ -13,7 +13,7 @@ BINARY = {"content_type": "application/octet-stream"}
 @pytest.mark.thin
 def test_a_worker_over_its_memory_limit_is_replaced_and_the_client_told_why(served: Served) -> None:
     served.register("grows", "--max-memory", "150MiB")
-    before = served.describe("grows")["workers"][0]["pid"]
+    before = served.pids("grows")
 
     answer = served.ask("/predictions/grows", b"300", **BINARY)
 
@@ -21,7 +21,7 @@ def test_a_worker_over_its_memory_limit_is_replaced_and_the_client_told_why(serv
     assert f"The worker died while it ran this request: killed: {WHY}" in answer.json["message"]
     assert served.describe("grows")["tsctl"]["lastExit"].startswith(f"killed: {WHY}")
     eventually(lambda: served.ask("/predictions/grows", b"", **BINARY).status == 200, "another worker answers")
-    assert served.describe("grows")["workers"][0]["pid"] != before
+    assert served.pids("grows") != before
 
 
 def test_a_model_that_is_over_its_limit_when_it_is_loaded_is_not_registered(idle: Served) -> None:
@@ -37,8 +37,7 @@ def test_a_model_that_is_over_its_limit_when_it_is_loaded_is_not_registered(idle
 
 def test_workers_keep_to_their_processors_and_have_threads_for_those_alone(served: Served) -> None:
     first = min(os.sched_getaffinity(0))
-    (served.folder / "model-config.yaml").write_text(f"cpus: [{first}]\nmaxMemory: 1GiB\n")
-    served.register("grows", config_file=served.folder / "model-config.yaml")
+    served.register("grows", config=f"cpus: [{first}]\nmaxMemory: 1GiB\n")
 
     answer = served.ask("/predictions/grows", b"", **BINARY)
 

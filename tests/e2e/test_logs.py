@@ -12,16 +12,11 @@ STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d"
 FILES = ("daemon.log", "access.log", "speaks@1.0.log")
 
 
-def lines(served: Served, name: str) -> list[str]:
-    file = served.folder / "state" / "logs" / name
-    return file.read_text("utf-8").splitlines() if file.exists() else []
-
-
-def speak(served: Served, body: bytes, request: str) -> int:
+def speak(served: Served, body: bytes) -> int:
     """Let a worker print a body; return its pid."""
-    answer = served.ask("/predictions/speaks", body, content_type="application/octet-stream", x_request_id=request)
+    answer = served.ask("/predictions/speaks", body, content_type="application/octet-stream", x_request_id="asked")
     assert answer.status == 200
-    eventually(lambda: any(request in line for line in lines(served, "access.log")), "the access log has the request")
+    eventually(lambda: "asked" in served.log("access.log"), "the access log has the request")
     return int(answer.body)
 
 
@@ -30,27 +25,36 @@ def entries(served: Served, *options: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.thin
-def test_every_line_of_every_log_begins_with_its_time(served: Served) -> None:
+def test_every_line_of_every_log_begins_with_its_time_by_which_they_are_merged(served: Served) -> None:
     served.register("speaks", "--workers", "1")
 
-    pid = speak(served, b"caf\xe9", "first")
+    pid = speak(served, b"caf\xe9")
 
     for name in FILES:
-        assert all(re.match(rf"{STAMP} \S", line) for line in lines(served, name)), name
-    texts = {line.partition(" ")[2] for line in lines(served, "speaks@1.0.log")}
+        assert all(re.match(rf"{STAMP} \S", line) for line in served.log(name).splitlines()), name
+    texts = {line.partition(" ")[2] for line in served.log("speaks@1.0.log").splitlines()}
     assert {f"{pid} stdout caf\\xe9", f"{pid} stderr and b'caf\\xe9'"} <= texts
+
+    served.tsctl("unregister", "speaks")
+    found = [each.get("request") or each["text"] for each in entries(served)]
+    of_it = ("speaks/1.0: registered from speaks.mar", "asked", "caf\\xe9", "speaks/1.0: unregistered")
+    first, *between, last = (each for each in found if each in of_it)
+    # A worker's line has the time at which the daemon read it, which may be after the answer.
+    assert (first, *sorted(between), last) == of_it, found
+    assert entries(served, "--since", "1h", "-n", "1")[0]["time"] >= entries(served, "-n", "9")[0]["time"]
+    assert {each["log"] for each in entries(served, "--daemon", "speaks/1.0")} == {"daemon", "model"}
 
 
 def test_every_line_of_every_log_is_json_where_asked_for(idle: Served) -> None:
     idle.start("--log-format", "json")
     idle.register("speaks", "--workers", "1")
 
-    pid = speak(idle, "caf\u00e9 \u2192".encode(), "first")
+    pid = speak(idle, "caf\u00e9 \u2192".encode())
 
-    daemon, access, model = ([json.loads(line) for line in lines(idle, name)] for name in FILES)
+    daemon, access, model = ([json.loads(line) for line in idle.log(name).splitlines()] for name in FILES)
     assert {"time", "level", "log", "text"} <= set.intersection(*(set(each) for each in daemon))
     assert any(each.get("kind") == "registered" and each["model"] == "speaks" for each in daemon)
-    (asked,) = (each for each in access if each["request"] == "first")
+    (asked,) = (each for each in access if each["request"] == "asked")
     assert (asked["method"], asked["path"], asked["status"], asked["requestBytes"]) == (
         "POST", "/predictions/speaks", 200, 9,
     )  # fmt: skip
@@ -58,19 +62,3 @@ def test_every_line_of_every_log_is_json_where_asked_for(idle: Served) -> None:
     assert ("speaks", "1.0", pid, "stdout", "caf\u00e9 \u2192") in printed
     shown = idle.tsctl("logs", "speaks")
     assert re.search(rf"^{STAMP} {pid} stdout caf\u00e9 \u2192$", shown, re.MULTILINE), "as text, for people"
-
-
-def test_the_story_of_a_request_is_in_one_place_in_its_order(served: Served) -> None:
-    served.register("speaks", "--workers", "1")
-    speak(served, b"now", "asked")
-    served.tsctl("unregister", "speaks")
-
-    found = [each.get("request") or each["text"] for each in entries(served)]
-    told = [each for each in found if each in ("now", "asked", "speaks/1.0: unregistered") or "registered from" in each]
-
-    # A worker's line has the time at which the daemon read it, which may be after the answer.
-    first, *between, last = told
-    assert (first, last) == ("speaks/1.0: registered from speaks.mar", "speaks/1.0: unregistered"), found
-    assert sorted(between) == ["asked", "now"], found
-    assert entries(served, "--since", "1h", "-n", "1")[0]["time"] >= entries(served, "-n", "9")[0]["time"]
-    assert {each["log"] for each in entries(served, "--daemon", "speaks/1.0")} == {"daemon", "model"}

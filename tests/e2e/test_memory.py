@@ -1,23 +1,11 @@
 """Registered models survive a restart, and a `kill -9`."""
 
 import json
-import os
-import signal
 from typing import Any
 
 import pytest
 
-from tests.e2e.served import Served, eventually, running
-
-
-def kill(served: Served) -> None:
-    pid = served.pid
-    os.kill(pid, signal.SIGKILL)
-    eventually(lambda: not running(pid), "the daemon is killed")
-
-
-def stop(served: Served) -> None:
-    served.tsctl("stop")
+from tests.e2e.served import Served, eventually
 
 
 def listed(served: Served) -> dict[str, Any]:
@@ -32,7 +20,7 @@ def all_ready(served: Served) -> bool:
 
 
 @pytest.mark.thin
-@pytest.mark.parametrize("end", [stop, kill])
+@pytest.mark.parametrize("end", [lambda served: served.tsctl("stop"), Served.kill], ids=["stop", "kill"])
 def test_what_was_registered_comes_back_as_it_was(end: Any, served: Served) -> None:
     served.register("echo", "--batch-size", "4", "--max-delay", "20", "--batching", "greedy", version="1.0")
     served.register("echo", version="2.0")

@@ -1,27 +1,14 @@
 """A running daemon's metrics, and the request id along a request's way."""
 
-import json
 import shutil
 import subprocess
-from typing import Any
 
 import pytest
 
-from tests.e2e.served import Answer, Served, eventually
+from tests.e2e.served import Served, eventually
 from tests.metrics.reading import values
 
-MEASURES = "/predictions/measures"
 OF = "ModelName=measures,ModelVersion=1.0"
-
-
-def told(served: Served, query: str = "") -> dict[str, float]:
-    answer = served.ask(f"/metrics{query}", method="GET")
-    assert answer.status == 200
-    return values(answer.body.decode())
-
-
-def measure(served: Served, wish: dict[str, Any], path: str = MEASURES, **headers: str) -> Answer:
-    return served.ask(path, json.dumps(wish).encode(), content_type="application/json", **headers)
 
 
 @pytest.fixture(scope="session")
@@ -32,11 +19,11 @@ def measuring(shared: Served) -> Served:
 
 @pytest.mark.thin
 def test_what_handlers_emit_appears_without_being_declared_anywhere(measuring: Served) -> None:
-    before = told(measuring)
+    before = values(measuring.metrics)
     for count in (2, 30):
-        assert measure(measuring, {"count": count}).status == 200
+        assert measuring.predict("measures", {"count": count}).status == 200
 
-    lines = told(measuring)
+    lines = values(measuring.metrics)
     grown = {line: value - before.get(line, 0) for line, value in lines.items()}
     assert grown[f"Words{{Language=de,Level=Model,{OF}}}"] == 32
     assert lines[f"Heat{{{OF},Where=here}}"] == 30
@@ -62,10 +49,9 @@ def test_promtool_reads_what_a_daemon_tells(measuring: Served) -> None:
     promtool = shutil.which("promtool")
     if promtool is None:
         pytest.skip("needs promtool, of the Debian package prometheus")
-    measure(measuring, {"count": 3})
-    text = measuring.ask("/metrics", method="GET").body
+    measuring.predict("measures", {"count": 3})
 
-    done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True)
+    done = subprocess.run([promtool, "check", "metrics"], input=measuring.metrics.encode(), capture_output=True)
 
     assert done.returncode in (0, 3), done.stderr  # 1: it cannot be read; 3: a name is not in Prometheus' style
     assert b"tsctl_" not in done.stderr
@@ -76,24 +62,27 @@ def test_counters_survive_an_upgrade_with_what_the_old_daemon_still_answers(idle
     idle.register("measures", "--batch-size", "1")
     line, codes = f"Words{{Language=de,Level=Model,{OF}}}", "tsctl_requests_total{code=200,model=measures,version=1.0}"
     old = idle.connect()  # stays connected to the old daemon
-    body = json.dumps({"count": 2})
+    asked = ("POST", "/predictions/measures", b'{"count": 2}', {"content-type": "application/json"})
     for _ in range(3):
-        old.request("POST", MEASURES, body, {"content-type": "application/json"})
+        old.request(*asked)
         assert old.getresponse().read()
-    before = told(idle)
+    before = values(idle.metrics)
 
     idle.tsctl("upgrade", "--grace", "60")
-    at_once = told(idle)
-    old.request("POST", MEASURES, body, {"content-type": "application/json"})
+    at_once = values(idle.metrics)
+    old.request(*asked)
     assert old.getresponse().read()
-    assert measure(idle, {"count": 5}).status == 200
-    eventually(lambda: told(idle)[codes] == 5, "the old daemon has told of its last answer")
+    assert idle.predict("measures", {"count": 5}).status == 200
+    eventually(lambda: values(idle.metrics)[codes] == 5, "the old daemon has told of its last answer")
     old.close()
-    eventually(lambda: told(idle)["tsctl_worker_exits_total{how=stopped,model=measures,version=1.0}"] >= 1, "it ended")
+    eventually(
+        lambda: values(idle.metrics)["tsctl_worker_exits_total{how=stopped,model=measures,version=1.0}"] >= 1,
+        "it ended",
+    )
 
     assert (before[codes], at_once[codes]) == (3, 3)
     rising = [name for name in before if ("_total" in name or "_count" in name) and "worker_cpu" not in name]
     assert [name for name in rising if at_once[name] < before[name]] == []  # a worker's is that of its process
-    after = told(idle)
+    after = values(idle.metrics)
     assert (before[line], after[line], after[codes]) == (6, 13, 5)
     assert after["tsctl_request_latency_seconds_count{model=measures,outcome=ok,version=1.0}"] == 5

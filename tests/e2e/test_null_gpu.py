@@ -6,7 +6,6 @@ import pytest
 
 from tests.e2e.on_cards import BATCH, PIXELS, pack_image_classifier, pack_on_card, send_batch, start_on
 from tests.e2e.served import Served, eventually, running
-from tests.e2e.test_workers import worker_pids
 from tests.kit.null_gpu.cards import Cards, Delta, Did, OnCards, cards_or_skip
 from tsctl.handlers.builtin.support.readers import SLOTS
 
@@ -19,14 +18,11 @@ def cards(tmp_path_factory: pytest.TempPathFactory) -> Cards:
 @pytest.fixture(scope="module")
 def served(cards: Cards, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A daemon on two cards with a template, and a model with a worker on each."""
-    served = Served(tmp_path_factory.mktemp("served"))
-    served.environment["TSCTL_TEMPLATE"] = "true"
-    start_on(served, cards)
-    try:
+    with Served(tmp_path_factory.mktemp("served")) as served:
+        served.environment["TSCTL_TEMPLATE"] = "true"
+        start_on(served, cards)
         served.register("on_card", "--workers", "2")
         yield served
-    finally:
-        served.stop()
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +30,7 @@ def classifies(served: Served, cards: Cards) -> OnCards:
     """A worker with an image classifier that has run a batch: a first one makes what later ones find."""
     served.tsctl("register", pack_image_classifier(served, "images"), "--workers", "1")
     send_batch(served, "images")
-    [pid] = worker_pids(served, "images")
+    [pid] = served.pids("images")
     return cards.of(pid)
 
 
@@ -46,26 +42,15 @@ def batch(served: Served, classifies: OnCards) -> Delta:
     return done
 
 
-def test_each_worker_has_a_card(served: Served, cards: Cards) -> None:
-    used = [(cards.of(pid)["card_0"] > 0, cards.of(pid)["card_1"] > 0) for pid in worker_pids(served, "on_card")]
-
-    assert sorted(used) == [(False, True), (True, False)]
-
-
 def test_no_worker_has_a_context_on_a_card_that_is_not_its_own(served: Served, cards: Cards) -> None:
-    served.tsctl(
-        "register",
-        pack_image_classifier(served, "second", config="deviceIds: [1]\nhandler: {profile: true}\n"),
-        "--workers",
-        "1",
-    )
+    archive = pack_image_classifier(served, "second", config="deviceIds: [1]\nhandler: {profile: true}\n")
+    served.tsctl("register", archive, "--workers", "1")
     send_batch(served, "second")
-    (settings := served.folder / "stores.yaml").write_text("deviceIds: [1]\n")
-    served.register("typed_on_card", "--workers", "1", name="stores", config_file=settings)
-    answer = served.ask("/predictions/stores", b"[1, 2]", content_type="application/json")
+    served.register("typed_on_card", "--workers", "1", name="stores", config="deviceIds: [1]\n")
+    answer = served.predict("stores", [1, 2])
 
-    second, stores = ([cards.of(pid)["contexts"] for pid in worker_pids(served, name)] for name in ("second", "stores"))
-    each = [cards.of(pid)["contexts"] for pid in worker_pids(served, "on_card")]
+    second, stores = ([cards.of(pid)["contexts"] for pid in served.pids(name)] for name in ("second", "stores"))
+    each = [cards.of(pid)["contexts"] for pid in served.pids("on_card")]
     served.tsctl("unregister", "second")
     served.tsctl("unregister", "stores")
     assert second == [0b10]
@@ -73,26 +58,14 @@ def test_no_worker_has_a_context_on_a_card_that_is_not_its_own(served: Served, c
     assert sorted(each) == [0b01, 0b10]
 
 
-def test_answers_come_from_the_workers(served: Served, cards: Cards) -> None:
-    before = {pid: cards.of(pid).copies_to_card for pid in worker_pids(served, "on_card")}
-
-    answers = [served.ask("/predictions/on_card", b"1") for _ in range(4)]
-
-    assert {answer.status for answer in answers} == {200}
-    told = [int(answer.body.split()[0]) for answer in answers]
-    assert {pid: cards.of(pid).copies_to_card - copies for pid, copies in before.items()} == {
-        pid: told.count(pid) for pid in before
-    }
-
-
 def test_a_batch_that_does_not_fit_is_told_from_a_broken_context(served: Served, cards: Cards) -> None:
-    before = worker_pids(served, "on_card")
+    before = served.pids("on_card")
 
     failed = served.ask("/predictions/on_card", b"3000")
 
     assert (failed.status, "CUDA out of memory" in failed.json["message"]) == (507, True)
     assert served.ask("/predictions/on_card", b"1").status == 200
-    assert worker_pids(served, "on_card") == before
+    assert served.pids("on_card") == before
 
 
 # Normalisation and the best classes are in the graph, beside whose kernels the bytes of images are copied.
@@ -124,7 +97,7 @@ def test_a_batch_that_is_prepared_otherwise_goes_the_same_way(
 ) -> None:
     config = f"resize: 200\ncrop: 192\nmean: [0.5, 0.5, 0.5]\nstd: [0.5, 0.5, 0.5]\n{further}"
     served.tsctl("register", pack_image_classifier(served, name, config=config), "--workers", "1")
-    [pid] = worker_pids(served, name)
+    [pid] = served.pids(name)
     send_batch(served, name)
 
     with Delta(cards.of(pid)) as done:
@@ -140,7 +113,7 @@ def test_a_batch_of_an_object_detector_crosses_the_bus_once_as_bytes_and_comes_b
 ) -> None:
     archive = pack_on_card(served, "object_detector", "finds_corners", "FindsCorners", "corners")
     served.tsctl("register", archive, "--workers", "1")
-    [pid] = worker_pids(served, "corners")
+    [pid] = served.pids("corners")
     send_batch(served, "corners")  # the first one allocates
 
     with Delta(cards.of(pid)) as done:
@@ -155,7 +128,7 @@ def test_a_batch_of_an_object_detector_crosses_the_bus_once_as_bytes_and_comes_b
 def test_neither_the_daemon_nor_a_template_calls_cuda_and_nobody_forks_after_it(
     served: Served, cards: Cards, classifies: OnCards
 ) -> None:
-    assert {each.pid for each in cards if running(each.pid)} == {*worker_pids(served, "on_card"), classifies.pid}
+    assert {each.pid for each in cards if running(each.pid)} == {*served.pids("on_card"), classifies.pid}
     assert {each["forks"] for each in cards} == {0}
 
 

@@ -22,7 +22,7 @@ def stack() -> Iterator[ExitStack]:
 def test_who_announces_much_and_sends_nothing_keeps_nobody_out(idle: Served, stack: ExitStack) -> None:
     idle.start("--max-receiving-bytes", "4MiB", "--max-request-size", "4MiB")
     idle.register("mirror")
-    address = ("127.0.0.1", int(idle.url.rpartition(":")[2]))
+    address = ("127.0.0.1", idle.port)
     for _ in range(50):
         silent = stack.enter_context(socket.create_connection(address, PATIENCE))
         silent.sendall(HEAD % (4 * MIB))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.served import PATIENCE, TSCTL, Served, eventually
+from tests.e2e.served import PATIENCE, Served
 from tests.kit.archives import write_files
 
 NAMES = ("core", "daemon", "handlers", "models", "utils")
@@ -92,17 +92,18 @@ def test_such_a_project_is_registered_from_its_file_and_from_an_archive(served: 
     served.tsctl("register", str(project / "app.py"), "--name", "file")
     served.tsctl("archive", str(project / "app.py"), "--name", "packed", "--export-path", str(served.store))
     served.tsctl("register", "packed.mar")
+    served.tsctl("register", str(project / "handlers" / "sentiment.py"), "--name", "beside")
 
     assert served.ask("/predictions/file", b"file").body == f"file: {EXPECTED}".encode()
     assert served.ask("/predictions/packed", b"archive").body == f"archive: {EXPECTED}".encode()
+    assert served.ask("/predictions/beside", b"x").body == b"x: my words"
 
 
 @pytest.mark.parametrize("template", [False, True], ids=["from nothing", "from the template"])
 def test_a_worker_has_imported_nothing_but_ours_pythons_and_what_we_depend_on(idle: Served, template: bool) -> None:
     idle.environment["TSCTL_TEMPLATE"] = str(template).lower()
-    handler = write_files(idle.folder / "own", {"names.py": LOADED}) / "names.py"
     idle.start()
-    idle.tsctl("register", str(handler))
+    idle.tsctl("register", str(write_files(idle.folder / "own", {"names.py": LOADED}) / "names.py"))
 
     loaded = set(idle.ask("/predictions/names", b"x").json)
 
@@ -112,21 +113,6 @@ def test_a_worker_has_imported_nothing_but_ours_pythons_and_what_we_depend_on(id
     assert {
         name for name in foreign if not needed & {each.lower().replace("_", "-") for each in brought.get(name, ())}
     } == set()
-
-
-def test_a_handler_in_a_folder_handlers_is_served(idle: Served, project: Path, tmp_path: Path) -> None:
-    screen = tmp_path / "screen"
-    with screen.open("wb") as output:
-        process = subprocess.Popen(
-            [TSCTL, "serve", "handlers/sentiment.py"], cwd=project, env=idle.environment, stdout=output, stderr=output
-        )
-    try:
-        eventually(lambda: "curl " in screen.read_text() or process.poll() is not None, "the `curl` line")
-        idle.note_address()
-        assert idle.ask("/predictions/sentiment", b"x").body == b"x: my words"
-    finally:
-        process.terminate()
-        process.wait(PATIENCE)
 
 
 def test_a_script_a_notebook_and_a_test_of_such_a_project_serve_its_functions(project: Path) -> None:

@@ -1,6 +1,5 @@
 """Predictions over HTTP, as curl sends them."""
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,11 +8,9 @@ from tests.e2e.served import Answer, Served, eventually
 
 pytestmark = pytest.mark.thin
 
-OBEY = "/predictions/obey"
 
-
-def obey(served: Served, word: str) -> Answer:
-    return served.ask(OBEY, json.dumps({"do": word}).encode(), content_type="application/json")
+def obey(served: Served, word: str, **headers: str) -> Answer:
+    return served.predict("obey", {"do": word}, **headers)
 
 
 @pytest.fixture(scope="session")
@@ -33,14 +30,12 @@ def test_a_request_that_takes_too_long_is_answered_in_time_and_the_worker_goes_o
     served.register("obey", "--batch-size", "1", "--queue-timeout", "0.5")
     pid = obey(served, "nothing").json["pid"]
     gate = served.folder / "gate"
-    wait, nothing = (json.dumps({"do": word}).encode() for word in (f"wait {gate}", "nothing"))
-    kind = "application/json"
 
     with ThreadPoolExecutor(3) as clients:
-        running = clients.submit(served.ask, OBEY, wait, content_type=kind, x_request_deadline_ms="1000")
+        running = clients.submit(obey, served, f"wait {gate}", x_request_deadline_ms="1000")
         eventually(lambda: served.describe("obey")["tsctl"]["batching"]["running"] == 1, "the first request runs")
-        late = clients.submit(served.ask, OBEY, nothing, content_type=kind, x_request_deadline_ms="100")
-        waiting = clients.submit(served.ask, OBEY, nothing, content_type=kind, x_request_priority="low")
+        late = clients.submit(obey, served, "nothing", x_request_deadline_ms="100")
+        waiting = clients.submit(obey, served, "nothing", x_request_priority="low")
         answers = [each.result() for each in (running, late, waiting)]
         gate.touch()
 

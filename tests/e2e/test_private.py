@@ -1,10 +1,8 @@
 """A daemon that belongs to one process: no TCP, and an end with its parent."""
 
 import contextlib
-import http.client
 import os
 import select
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,17 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.served import PATIENCE, Answer, Served, eventually, running
+from tests.e2e.served import PATIENCE, Served, eventually, running
 
-
-def ask(served: Served, target: str, body: bytes, **headers: str) -> Answer:
-    """Send a prediction over the control socket."""
-    connection = http.client.HTTPConnection("tsctl", timeout=PATIENCE)
-    with socket.socket(socket.AF_UNIX) as connection.sock, contextlib.closing(connection):
-        connection.sock.connect(served.environment["TSCTL_SOCKET"])
-        connection.request("POST", target, body, {name.replace("_", "-"): value for name, value in headers.items()})
-        with connection.getresponse() as response:
-            return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+ECHO = ("POST", "/predictions/echo")
 
 
 def tcp_listeners(pid: int) -> list[str]:
@@ -64,13 +54,13 @@ def owned(served: Served, *arguments: str) -> Iterator["subprocess.Popen[bytes]"
 def test_a_daemon_without_tcp_predicts_on_its_socket_until_its_parent_is_gone(idle: Served) -> None:
     with owned(idle, "--max-request-size=1KiB"):
         # A batch that is not full would wait until the test gives up.
-        idle.register("describes", "--batch-size", "4", "--max-delay", "100000", "--batching", "fixed")
+        idle.register("echo", "--batch-size", "4", "--max-delay", "100000", "--batching", "fixed")
         with ThreadPoolExecutor(4) as threads:
-            answers = list(threads.map(lambda body: ask(idle, "/predictions/describes", body), [b"x"] * 4))
-        workers = [worker["pid"] for worker in idle.describe("describes")["workers"]]
+            answers = list(threads.map(lambda body: idle.command(*ECHO, body), [b"x"] * 4))
+        workers = idle.pids("echo")
 
         assert [answer.status for answer in answers] == [200] * 4
-        assert ask(idle, "/predictions/describes", b"x" * 1025).status == 413
+        assert idle.command(*ECHO, b"x" * 1025).status == 413
         assert tcp_listeners(idle.pid) == []
         assert "on the control socket" in idle.tsctl("status")
 
@@ -85,6 +75,6 @@ def test_an_upgraded_daemon_ends_with_the_parent_of_the_first(idle: Served) -> N
         pid = idle.pid
         assert process.wait(PATIENCE) == 0
         assert running(pid)
-        assert ask(idle, "/predictions/echo", b"x").status == 200
+        assert idle.command(*ECHO, b"x").status == 200
 
     eventually(lambda: not running(pid), "the new daemon stops")

@@ -1,24 +1,13 @@
 """A version is replaced while clients go on asking, and none of them fails."""
 
 import json
-import os
-import signal
 import time
-from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from tests.e2e.load import Load
-from tests.e2e.served import Answer, Served, eventually, running
-
-
-def pack(served: Served, told: str, **packing: Any) -> str:
-    """Put an archive of the model `m` into the store whose answers are `told`; give its file name."""
-    file = served.folder / "told.txt"
-    file.write_text(told)
-    archive = served.store / served.pack("tells", name="m", extra_files=str(file), **packing)
-    return archive.rename(archive.with_name(f"{told}.mar")).name
+from tests.e2e.served import Answer, Served, eventually
 
 
 def replace(served: Served, archive: str, **parameters: str) -> Answer:
@@ -26,22 +15,18 @@ def replace(served: Served, archive: str, **parameters: str) -> Answer:
     return served.command("POST", f"/models?url={archive}&replace=true{query}")
 
 
-def replacement(served: Served) -> Any:
-    return served.describe("m")["tsctl"]["replacement"]
-
-
 @pytest.mark.thin
 def test_under_load_no_request_fails_and_none_reaches_the_old_one_after_the_acknowledgement(served: Served) -> None:
-    served.tsctl("register", pack(served, "v0"), "--workers", "2", "--batch-size", "4", "--max-delay", "1")
+    served.tsctl("register", served.pack_told("v0"), "--workers", "2", "--batch-size", "4", "--max-delay", "1")
     acknowledged = {}
 
     with Load(served, "/predictions/m", clients=6) as load:
         for number in (1, 2, 3):
-            answer = replace(served, pack(served, f"v{number}"), batch_size="4")
+            answer = replace(served, served.pack_told(f"v{number}"), batch_size="4")
             acknowledged[f"v{number}"] = now = time.monotonic()
             assert answer.json["status"] == 'Model "m" Version: 1.0 replaced with 2 initial workers'
             eventually(lambda now=now: load.after(now), "every client is answered")  # type: ignore[misc]
-        failed = replace(served, pack(served, "broken"))
+        failed = replace(served, served.pack_told("broken"))
         assert failed.status == 500 and "ValueError: this one cannot be loaded" in failed.json["message"]
 
     seen = list(load)
@@ -58,13 +43,11 @@ def test_a_kill_while_the_new_one_loads_brings_the_old_one_back_and_later_the_ne
     go = idle.folder / "go"
     idle.environment["TEST_GO"] = str(go)
     idle.start()
-    idle.tsctl("register", pack(idle, "old"))
-    assert replace(idle, pack(idle, "late"), synchronous="false").status == 202
+    idle.tsctl("register", idle.pack_told("old"))
+    assert replace(idle, idle.pack_told("late"), synchronous="false").status == 202
 
     def kill_and_start() -> None:
-        pid = idle.pid
-        os.kill(pid, signal.SIGKILL)
-        eventually(lambda: not running(pid), "the daemon is killed")
+        idle.kill()
         idle.start()
         eventually(lambda: idle.ask("/ready", method="GET").status == 200, "it is ready")
 
@@ -80,8 +63,8 @@ def test_a_kill_while_the_new_one_loads_brings_the_old_one_back_and_later_the_ne
 
 
 def test_under_load_no_request_fails_while_its_workers_are_started_anew(served: Served) -> None:
-    served.tsctl("register", pack(served, "same"), "--workers", "2", "--batch-size", "4", "--max-delay", "1")
-    before = {each["pid"] for each in served.describe("m")["workers"]}
+    served.tsctl("register", served.pack_told("same"), "--workers", "2", "--batch-size", "4", "--max-delay", "1")
+    before = served.pids("m")
 
     with Load(served, "/predictions/m", clients=6) as load:
         said = served.tsctl("restart", "m")
@@ -90,5 +73,4 @@ def test_under_load_no_request_fails_while_its_workers_are_started_anew(served: 
 
     assert said == 'Model "m" Version: 1.0 restarted, 2 of 2 workers ready\n'
     assert load.failures == [] and {each.told for each in load} == {"same"}
-    after = served.describe("m")["workers"]
-    assert len(after) == 2 and not before & {each["pid"] for each in after}
+    assert len({*before, *served.pids("m")}) == 4

@@ -29,9 +29,14 @@ def requirements(tmp_path: Path) -> Path:
     return file
 
 
-def test_they_are_installed_once_beside_what_the_daemon_has(idle: Served, requirements: Path) -> None:
+def test_they_are_installed_once_beside_what_the_daemon_has_and_by_a_check(idle: Served, requirements: Path) -> None:
+    archive = idle.store / idle.pack("needs_tiny", requirements_file=requirements)
+    checked = idle.run("check", str(archive), str(requirements), "--install-requirements")
+    assert (checked.returncode, checked.stdout) == (0, "tiny msgspec\n"), checked.stderr
+    assert not (idle.folder / "state").exists(), "a check leaves nothing"
+
     idle.start("--install-requirements")
-    idle.register("needs_tiny", requirements_file=requirements)
+    idle.tsctl("register", archive.name)
     made = list((idle.folder / "state" / "environments").iterdir())
 
     idle.register("needs_tiny", name="again", requirements_file=requirements)
@@ -40,15 +45,6 @@ def test_they_are_installed_once_beside_what_the_daemon_has(idle: Served, requir
     assert idle.ask("/predictions/again", b"x").body == b"tiny msgspec"
     assert list((idle.folder / "state" / "environments").iterdir()) == made
     assert len(made) == 1
-
-
-def test_a_check_installs_them_as_well_and_leaves_nothing(idle: Served, requirements: Path) -> None:
-    idle.pack("needs_tiny", requirements_file=requirements)
-
-    done = idle.run("check", str(idle.store / "needs_tiny.mar"), str(requirements), "--install-requirements")
-
-    assert (done.returncode, done.stdout) == (0, "tiny msgspec\n"), done.stderr
-    assert not (idle.folder / "state").exists()
 
 
 def test_what_pip_said_is_told(idle: Served, tmp_path: Path) -> None:

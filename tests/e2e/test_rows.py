@@ -14,15 +14,10 @@ TEXT = {"content_type": "text/plain"}
 
 @pytest.fixture(scope="module")
 def daemon_of_tokens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    served = Served(tmp_path_factory.mktemp("tokens"))
-    config = served.folder / "model-config.yaml"
-    config.write_text("batchSize: 4\ncontinuousBatching: true\n")
-    served.start()
-    try:
-        served.register("tokens", config_file=config)
+    with Served(tmp_path_factory.mktemp("tokens")) as served:
+        served.start()
+        served.register("tokens", config="batchSize: 4\ncontinuousBatching: true\n")
         yield served
-    finally:
-        served.stop()
 
 
 @pytest.fixture
@@ -35,9 +30,7 @@ def tokens(daemon_of_tokens: Served) -> Served:
 
 @pytest.fixture
 def talks(served: Served) -> Served:
-    config = served.folder / "model-config.yaml"
-    config.write_text("asyncCommunication: true\n")
-    served.register("talks", config_file=config)
+    served.register("talks", config="asyncCommunication: true\n")
     return served
 
 

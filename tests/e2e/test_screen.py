@@ -39,14 +39,6 @@ def open_screen(shared: Served, tmp_path: Path) -> Iterator[Open]:
         screen.close()
 
 
-@pytest.fixture(scope="module")
-def named(shared: Served) -> Iterator[Served]:
-    """The shared daemon with a model whose name has forty characters, too."""
-    shared.register("echo", name=LONG)
-    yield shared
-    shared.tsctl("unregister", LONG)
-
-
 @pytest.fixture
 def waits(shared: Served, tmp_path: Path) -> Iterator[str]:
     """Register the model `waits`; return the body of a request to it that runs until the test has ended."""
@@ -111,10 +103,13 @@ def test_ctrl_c_ends_predict_with_130(open_screen: Open, shared: Served, waits: 
     assert lines[-2:] == ["error: interrupted", "130"]
 
 
-@pytest.mark.parametrize("line", ["tsctl ls", "tsctl status", "tsctl describe echo", "tsctl config echo"])
-def test_forty_columns_are_enough(open_screen: Open, named: Served, line: str) -> None:
-    named.ask("/predictions/echo", b"x")  # so that there is something to draw
-    lines = open_screen(40).run(line)
+def test_forty_columns_are_enough_though_a_name_has_as_many_characters(open_screen: Open, shared: Served) -> None:
+    shared.register("echo", name=LONG)
+    shared.ask("/predictions/echo", b"x")  # so that there is something to draw
+    screen = open_screen(40)
 
-    assert "…" not in "".join(lines)
-    assert lines[-1] == "0"
+    for line in ("tsctl ls", "tsctl status", "tsctl describe echo", "tsctl config echo"):
+        lines = screen.run(line)
+        assert "…" not in "".join(lines)
+        assert lines[-1] == "0"
+    shared.tsctl("unregister", LONG)

@@ -18,15 +18,14 @@ pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="needs the 
 
 SECRET = "open-sesame-1001"
 BEARER = f"Authorization: Bearer {SECRET}"
-OTHER = "poppy-seed-2002"
 # Two addresses of this machine, so that both may leave the port to the kernel.
 ADDRESSES = ("--inference-address", "127.0.0.1:0", "--management-address", "127.0.0.2:0")
 
 
-def token_file(served: Served, token: str = SECRET, name: str = "token") -> str:
-    file = served.folder / name
+def token_file(served: Served) -> str:
+    file = served.folder / "token"
     file.touch(mode=0o600)
-    file.write_text(f"{token}\n")
+    file.write_text(f"{SECRET}\n")
     return str(file)
 
 
@@ -45,10 +44,9 @@ def curl(url: str, *options: str, method: str = "") -> tuple[int, Any]:
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A daemon whose management address needs a token; each test leaves it as it was."""
-    served = Served(tmp_path_factory.mktemp("guarded"))
-    served.start(*ADDRESSES, "--token-file", token_file(served))
-    yield served
-    served.stop()
+    with Served(tmp_path_factory.mktemp("guarded")) as served:
+        served.start(*ADDRESSES, "--token-file", token_file(served))
+        yield served
 
 
 def management(served: Served) -> str:
@@ -63,11 +61,8 @@ def test_the_token_opens_the_management_address(guarded: Served) -> None:
     assert curl(url, "Authorization: Bearer guess")[0] == 403
     assert curl(url, BEARER) == (200, {"models": []})
     assert management(guarded) in guarded.tsctl("status")
-
-
-@pytest.mark.parametrize(("method", "path"), [("GET", "config"), ("POST", "upgrade"), ("GET", "live")])
-def test_the_daemons_own_routes_are_not_on_tcp(guarded: Served, method: str, path: str) -> None:
-    assert curl(f"{management(guarded)}/tsctl/{path}", BEARER, method=method)[0] == 404
+    for method, path in (("GET", "config"), ("POST", "upgrade"), ("GET", "live")):
+        assert curl(f"{management(guarded)}/tsctl/{path}", BEARER, method=method)[0] == 404, "of the socket alone"
 
 
 @pytest.mark.parametrize("environment", [False, True], ids=["from a file", "from the environment"])
@@ -84,8 +79,8 @@ def test_the_token_is_shown_nowhere(idle: Served, environment: bool) -> None:
     answers = [curl(f"{url}/{path}", BEARER) for path in ("models", "models/echo", "models/x", "x")]
     answers.append(curl(f"{url}/models", BEARER, "Origin: a"))
     echoed = idle.ask("/predictions/echo", b"x", Authorization=f"Bearer {SECRET}")
-    config = control(idle, "/tsctl/config")
-    worker = idle.describe("echo")["workers"][0]["pid"]
+    config = idle.command("GET", "/tsctl/config").body.decode()
+    (worker,) = idle.pids("echo")
     worker_environment = Path(f"/proc/{worker}/environ").read_bytes()
     commands = b"".join(Path(f"/proc/{pid}/cmdline").read_bytes() for pid in (idle.pid, worker))
     idle.tsctl("stop")
@@ -94,40 +89,25 @@ def test_the_token_is_shown_nowhere(idle: Served, environment: bool) -> None:
     assert {"name": "token", "value": "set", "origin": origin} in json.loads(config)
     logs = "".join(file.read_text() for file in (idle.folder / "state" / "logs").iterdir())
     assert '"GET /models HTTP' in logs or '"GET /models" 200' in logs
-    for place in (
-        json.dumps(answers),
-        echoed.body.decode(),
-        config,
-        logs,
-        worker_environment.decode(),
-        commands.decode(),
-    ):
+    for place in (repr(answers), echoed.body.decode(), config, logs, worker_environment.decode(), commands.decode()):
         assert SECRET not in place
-
-
-def control(served: Served, target: str) -> str:
-    """Ask on the control socket."""
-    words = ["curl", "--silent", "--unix-socket", served.environment["TSCTL_SOCKET"], f"http://tsctl{target}"]
-    return subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
 
 
 @pytest.mark.thin
 @needs_openssl
 def test_with_a_certificate_the_addresses_are_https(idle: Served) -> None:
     made = make_certificate(idle.folder)
-    pair = ("--certificate-file", str(made.certificate), "--private-key-file", str(made.key))
-    idle.start("--inference-address", "127.0.0.1:0", "--management-address", "localhost:0", *pair,
+    idle.start("--inference-address", "127.0.0.1:0", "--management-address", "localhost:0", *made.flags,
                "--metrics-address", "127.0.0.1:0", "--token-file", token_file(idle))  # fmt: skip
     idle.register("echo")
     trust = f"--cacert={made.certificate}".split("=")
     inference, commands = idle.status["inferenceAddress"], idle.status["managementAddress"]
-    port = int(inference.rpartition(":")[2])
 
     assert inference.startswith("https://") and commands.startswith("https://")
     assert curl(f"https://localhost:{commands.rpartition(':')[2]}/models/echo", BEARER, *trust)[0] == 200
     assert curl(f"{inference}/ping", *trust) == (200, {"status": "Healthy"})
     assert curl(f"{inference}/ping")[0] == 0  # nobody vouches for it
-    assert curl(f"http://127.0.0.1:{port}/ping")[0] == 0  # a failed handshake
+    assert curl(f"http://127.0.0.1:{idle.port}/ping")[0] == 0  # a failed handshake
     assert curl(f"{inference}/ping", *trust, "--tls-max", "1.1")[0] == 0
     large = idle.folder / "large"
     large.write_bytes(b"x" * 3_000_000)
@@ -141,12 +121,9 @@ def test_with_a_certificate_the_addresses_are_https(idle: Served) -> None:
 
 @needs_openssl
 def test_a_handshake_that_never_comes_does_not_stay(idle: Served) -> None:
-    made = make_certificate(idle.folder)
-    pair = ("--certificate-file", str(made.certificate), "--private-key-file", str(made.key))
-    idle.start(*pair, "--header-timeout", "1")
-    port = int(idle.status["inferenceAddress"].rpartition(":")[2])
+    idle.start(*make_certificate(idle.folder).flags, "--header-timeout", "1")
 
-    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as silent:
+    with socket.create_connection(("127.0.0.1", idle.port), timeout=PATIENCE) as silent:
         began = time.monotonic()
         assert silent.recv(1) == b""
 
@@ -158,12 +135,11 @@ def test_a_stop_is_quick_with_tls_connections_open(idle: Served) -> None:
     import ssl
 
     made = make_certificate(idle.folder)
-    idle.start("--certificate-file", str(made.certificate), "--private-key-file", str(made.key))
-    port = int(idle.status["inferenceAddress"].rpartition(":")[2])
+    idle.start(*made.flags)
     context = ssl.create_default_context(cafile=str(made.certificate))
     with (
-        context.wrap_socket(socket.create_connection(("127.0.0.1", port)), server_hostname="127.0.0.1"),
-        socket.create_connection(("127.0.0.1", port)),
+        context.wrap_socket(socket.create_connection(("127.0.0.1", idle.port)), server_hostname="127.0.0.1"),
+        socket.create_connection(("127.0.0.1", idle.port)),
     ):
         began = time.monotonic()
         idle.tsctl("stop")

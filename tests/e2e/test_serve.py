@@ -150,6 +150,9 @@ def test_a_running_daemon_forgets_ours_even_if_the_command_is_killed(serving: Se
     served.start()
     serving.start("handler.py")
     served.tsctl("upgrade")
+    served.tsctl("upgrade")  # it is handed on again
+    served.note_address()
+    assert served.ask("/predictions/own", b"x").status == 200
 
     serving.end(signal.SIGKILL)
 
@@ -211,7 +214,7 @@ def test_a_model_served_for_a_while_is_not_in_the_snapshot(serving: Serving) -> 
     served.start()
     serving.start("handler.py")
 
-    os.kill(served.pid, signal.SIGKILL)
+    served.kill()
     eventually(lambda: serving.process is not None and serving.process.poll() is not None, "the command ends")
     served.start()
 

@@ -56,14 +56,6 @@ def test_a_function_is_served_until_the_block_ends(temporary: Path) -> None:
     assert list(temporary.glob(f"{PREFIX}*")) == []
 
 
-@pytest.mark.parametrize("target", ["{}/texts.py:lengths", "texts:lengths"])
-def test_what_tsctl_serve_takes_is_served(tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "texts.py").write_text("def lengths(texts: list[str]) -> list[int]:\n    return [*map(len, texts)]\n")
-    monkeypatch.chdir(tmp_path)
-    with tsctl.serve(target.format(tmp_path)) as model:
-        assert (model.name, model.predict("hello")) == ("lengths", 5)
-
-
 def test_an_archive_is_served_and_streams(idle: Served) -> None:
     idle.pack("counts")
     path = idle.folder / "go on"
@@ -126,8 +118,7 @@ def test_both_clients_ask_over_tls_with_a_token(idle: Served) -> None:
     made, token = make_certificate(idle.folder), idle.folder / "token"
     token.touch(0o600)
     token.write_text("sesame")
-    idle.start("--certificate-file", str(made.certificate), "--private-key-file", str(made.key),
-               "--inference-token-file", str(token))  # fmt: skip
+    idle.start(*made.flags, "--inference-token-file", str(token))
     idle.register("echo")
     url, trust = idle.status["inferenceAddress"], ssl.create_default_context(cafile=str(made.certificate))
 
@@ -169,19 +160,3 @@ def test_the_fixture_serves_a_handler_of_a_test_file(temporary: Path, tmp_path: 
 
     assert done.returncode == 0, done.stdout
     assert list(temporary.glob(f"{PREFIX}*")) == []
-
-
-def test_a_client_manages_the_models_of_a_daemon(served: Served) -> None:
-    with tsctl.Client(served.environment["TSCTL_SOCKET"], deadline=PATIENCE) as client:
-        document = client.register(served.store / served.pack("echo"), batch_size=4)
-        client.scale("echo", 2)
-        described = client.describe("echo")
-        answers = [client.predict("echo", b"x") for _ in range(3)]
-        names = client.models()
-        client.unregister("echo")
-        gone = client.models()
-
-    assert "registered" in document["status"]
-    assert (described["batchSize"], len(described["workers"])) == (4, 2)
-    assert len(answers) == 3
-    assert (names, gone) == (["echo"], [])

@@ -12,6 +12,7 @@ from tests.e2e.served import PATIENCE, TSCTL, Served, eventually
 
 COMPLETIONS = Path(__file__).parents[2] / "completions"
 PROMPT = "ready> "
+COMMAS = "Serve a handler or a model from its file, until Ctrl-C."
 ESCAPE = re.compile(r"\x1b(\[[0-9;?]*[a-zA-Z]|[=>])")
 
 
@@ -88,7 +89,9 @@ def test_tab_completes_in_a_real_shell(shared: Served, shell_name: str) -> None:
         shell.close()
 
 
-def test_tab_offers_files_of_this_directory_where_an_archive_is_expected(idle: Served, shell_name: str) -> None:
+def test_without_a_daemon_tab_offers_the_files_of_this_directory_and_is_silent_about_models(
+    idle: Served, shell_name: str
+) -> None:
     shell = Shell(shell_name, idle)
     (shell.folder / "local-net.mar").touch()
     (shell.folder / "other-models").mkdir()
@@ -98,49 +101,26 @@ def test_tab_offers_files_of_this_directory_where_an_archive_is_expected(idle: S
         assert "tsctl register local-net.mar" in shell.tab("tsctl register local")
         seen = shell.tab("tsctl register other")
         inner = shell.tab("tsctl register other-models/in")
+        model = shell.tab("tsctl describe ec")
+        verbs = shell.tab("tsctl se")  # serve and set
     finally:
         shell.close()
 
     assert "tsctl register other-models/" in seen
     assert not seen.endswith(" ")  # the path goes on
     assert "tsctl register other-models/inner.mar" in inner
-
-
-COMMAS = "Serve a handler or a model from its file, until Ctrl-C."
-
-
-def test_zsh_shows_a_description_whole(idle: Served) -> None:
-    shell = Shell("zsh", idle)
-
-    try:
-        assert COMMAS in shell.tab("tsctl se")  # serve and set
-    finally:
-        shell.close()
+    assert "tsctl describe ec" in model
+    assert not any(word in model for word in ("echo", "error", "daemon", "Traceback"))
+    assert COMMAS in verbs or shell_name != "zsh", "a description is shown whole"
 
 
 def test_fish_shows_a_description_whole(idle: Served) -> None:
     fish = shutil.which("fish")
     if fish is None:
         pytest.skip("needs the Debian program fish")
-    environment = idle.environment | {
-        "HOME": str(idle.folder), "PATH": f"{TSCTL.parent}:{idle.environment['PATH']}", "TERM": "dumb",
-    }  # fmt: skip
     commands = f"source {COMPLETIONS / 'tsctl.fish'}; complete -C 'tsctl se'"
+    environment = idle.environment | {"HOME": str(idle.folder), "PATH": f"{TSCTL.parent}:{idle.environment['PATH']}"}
 
-    done = subprocess.run(
-        [fish, "--no-config", "-c", commands], env=environment, capture_output=True, text=True, timeout=PATIENCE
-    )
+    done = subprocess.run([fish, "--no-config", "-c", commands], env=environment, capture_output=True, text=True)
 
     assert f"serve\t{COMMAS}" in done.stdout.splitlines()
-
-
-def test_without_a_daemon_tab_is_silent(idle: Served, shell_name: str) -> None:
-    shell = Shell(shell_name, idle)
-
-    try:
-        seen = shell.tab("tsctl describe ec")
-    finally:
-        shell.close()
-
-    assert "tsctl describe ec" in seen
-    assert not any(word in seen for word in ("echo", "error", "daemon", "Traceback"))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.served import PATIENCE, TSCTL, Served, connects, eventually, running
+from tests.e2e.served import PATIENCE, TSCTL, Served, accepts, eventually, running
 
 
 class Stopping:
@@ -23,10 +23,8 @@ class Stopping:
         while "listening on" not in self._process.stderr.readline():
             assert self._process.poll() is None
         served.note_address()
-        told = served.folder / "told.txt"
-        told.write_text("told")
-        served.register("tells", "--batch-size", "1", name="m", extra_files=str(told))
-        self.workers = [worker["pid"] for worker in served.describe("m")["workers"]]
+        served.tsctl("register", served.pack_told("told"), "--batch-size", "1")
+        self.workers = served.pids("m")
 
     def ask(self, *, runs: bool = False) -> http.client.HTTPConnection:
         """Send a request that is answered when the gate is there; return when the daemon has it."""
@@ -44,7 +42,7 @@ class Stopping:
     def terminate(self) -> None:
         """Send SIGTERM; return when it has been heard: nobody can connect any more."""
         self._process.terminate()
-        eventually(lambda: not connects(self.served), "the daemon accepts no connection")
+        eventually(lambda: not accepts(self.served.port), "the daemon accepts no connection")
 
     def signal_again(self) -> None:
         self._process.send_signal(signal.SIGTERM)

@@ -66,7 +66,7 @@ def test_a_client_that_does_not_read_is_cut_and_its_neighbour_gets_all(idle: Ser
     idle.start("--max-sending-bytes", "64MiB")
     idle.register("pours", "--batch-size", "2", "--max-delay", "5000", "--batching", "fixed")
     before = anonymous(idle.pid)
-    silent = socket.create_connection(("127.0.0.1", int(idle.url.rpartition(":")[2])), PATIENCE)
+    silent = socket.create_connection(("127.0.0.1", idle.port), PATIENCE)
     silent.sendall(b"POST /predictions/pours HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n200")
     connection = idle.connect()
     # As much as it may be behind, once the other was cut: a busy machine must not make it a client that does not read.

@@ -4,7 +4,6 @@ import http.client
 import json
 import shutil
 import signal
-import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.load import Connecting, repeating
-from tests.e2e.served import ARCHIVES, PATIENCE, eventually
+from tests.e2e.served import ARCHIVES, PATIENCE, eventually, free_port
 from tests.e2e.systemd import Systemd, booted, missing
 from tsctl.daemon.marfile import Packing, write_archive
 
@@ -32,8 +31,7 @@ class Service:
 
     def __init__(self, systemd: Systemd, folder: Path) -> None:
         self.systemd = systemd
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         systemd.run("mkdir", "/srv/models")
         for name in ("echo", "obey"):
             packing = Packing(model_name=name, version="1.0", handler=str(ARCHIVES / f"{name}.py"))

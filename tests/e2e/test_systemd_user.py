@@ -2,14 +2,13 @@
 
 import http.client
 import json
-import socket
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
 import pytest
 
-from tests.e2e.served import PATIENCE, TSCTL, eventually
+from tests.e2e.served import PATIENCE, TSCTL, eventually, free_port
 from tests.e2e.systemd import Systemd, booted, missing
 
 pytestmark = pytest.mark.systemd
@@ -32,8 +31,7 @@ class Session:
 
     def __init__(self, systemd: Systemd) -> None:
         self.systemd = systemd
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         systemd.run("install", "--directory", f"--owner={USER}", "--mode=700", HOME, RUNTIME)
         systemd.file("/etc/systemd/system/manager.service").write_text(MANAGER)
         systemd.run("systemctl", "daemon-reload")

@@ -1,6 +1,5 @@
 """Workers that are forked from templates serve as those that are executed do, and survive what happens to these."""
 
-import json
 import os
 import signal
 from collections.abc import Iterator
@@ -12,18 +11,11 @@ import pytest
 from tests.e2e.served import Served, eventually
 from tsctl.daemon.workers.cores import usable_cores
 
-FIRST = "the template torch is ready"
-
 
 def ask(served: Served, word: str, model: str = "warm") -> Any:
-    body = json.dumps({"do": word}).encode()
-    answer = served.ask(f"/predictions/{model}", body, content_type="application/json")
+    answer = served.predict(model, {"do": word})
     assert answer.status == 200, answer.body
     return answer.json
-
-
-def log_of(served: Served) -> str:
-    return (served.folder / "state" / "logs" / "daemon.log").read_text()
 
 
 def children(pid: int) -> dict[int, str]:
@@ -41,26 +33,18 @@ def children(pid: int) -> dict[int, str]:
 
 def templates(served: Served) -> list[int]:
     """The daemon's children that are no workers of `warm`, the only model."""
-    workers = {worker["pid"] for worker in served.describe("warm")["workers"]}
-    return sorted(set(children(served.pid)) - workers)
-
-
-def pid_of(served: Served, model: str = "warm") -> int:
-    return int(served.describe(model)["workers"][0]["pid"])
+    return sorted(set(children(served.pid)) - {*served.pids("warm")})
 
 
 @pytest.fixture(scope="module")
 def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A daemon with templates, and two workers of the model `warm`."""
-    served = Served(tmp_path_factory.mktemp("warm"))
-    served.environment["TSCTL_TEMPLATE"] = "true"
-    served.patience = 240.0  # the first torch.compile on a machine takes long
-    served.start()
-    try:
+    with Served(tmp_path_factory.mktemp("warm")) as served:
+        served.environment["TSCTL_TEMPLATE"] = "true"
+        served.patience = 240.0  # the first torch.compile on a machine takes long
+        served.start()
         served.register("warm", "--workers", "2")
         yield served
-    finally:
-        served.stop()
 
 
 @pytest.mark.thin
@@ -70,7 +54,7 @@ def test_a_worker_is_a_child_of_the_daemon_and_says_so(warm: Served) -> None:
     assert answer["parent"] == warm.pid
     assert answer["threads"] == max(1, usable_cores() // 2)
     assert b"tsctl.handlers.template" in Path(f"/proc/{answer['pid']}/cmdline").read_bytes()
-    assert f"initialized {answer['pid']}" in (warm.folder / "state" / "logs" / "warm@1.0.log").read_text()
+    assert f"initialized {answer['pid']}" in warm.log("warm@1.0.log")
 
 
 @pytest.mark.parametrize(
@@ -82,18 +66,18 @@ def test_everything_works_in_a_forked_worker(word: str, did: Any, warm: Served) 
 
 
 def test_a_template_that_is_killed_harms_no_worker_and_the_next_has_another(warm: Served) -> None:
-    before = {worker["pid"] for worker in warm.describe("warm")["workers"]}
+    before = warm.pids("warm")
     eventually(lambda: len(templates(warm)) == 1, "what other workers left is reaped")
     (template,) = templates(warm)
 
     os.kill(template, signal.SIGKILL)
-    eventually(lambda: "the template torch has gone: it was killed by signal 9" in log_of(warm), "the daemon knows")
+    eventually(lambda: "the template torch has gone: it was killed by signal 9" in warm.log(), "the daemon knows")
 
     assert ask(warm, "nothing")["pid"] in before
     warm.tsctl("scale", "warm", "3")
     (new,) = templates(warm)
     assert new != template
-    assert log_of(warm).count(FIRST) == 2
+    assert warm.log().count("the template torch is ready") == 2
     warm.tsctl("scale", "warm", "2")
 
 

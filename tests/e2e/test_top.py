@@ -2,30 +2,27 @@
 
 import os
 import signal
-import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.e2e.load import Connecting, repeating
 from tests.e2e.screen import Screen
-from tests.e2e.served import PATIENCE, TSCTL, Served
+from tests.e2e.served import Served
 
 MODES = "stty -a | grep -o -e '-*icanon' -e '-*echo '"
 
 
-@pytest.fixture
-def loaded(idle: Served) -> Iterator[Served]:
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A daemon with the model `echo`, and a client that asks it without end."""
-    idle.start()
-    idle.register("echo")
-    (idle.folder / "sample.json").write_text("[1.5]")
-    line = [str(TSCTL), "bench", "echo", "sample.json", "-c", "2", "-t", str(100 * int(PATIENCE))]
-    with subprocess.Popen(
-        line, env=idle.environment, cwd=idle.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as bench:
-        yield idle
-        bench.terminate()
+    with Served(tmp_path_factory.mktemp("loaded")) as served:
+        served.start()
+        served.register("echo")
+        with repeating(Connecting(partial(served.ask, "/predictions/echo", b"x")).once, every=0.01):
+            yield served
 
 
 @pytest.fixture
@@ -66,24 +63,21 @@ def test_the_load_of_a_model_is_shown_and_q_restores_the_screen(screen: Screen) 
     assert {"icanon", "echo"} <= set(screen.run(MODES))  # not -icanon, nor -echo
 
 
-def test_ctrl_c_restores_the_terminal_and_exits_with_130(screen: Screen) -> None:
+def test_ctrl_c_and_sigterm_restore_the_terminal(screen: Screen, tmp_path: Path) -> None:
     screen.type("tsctl top")
     screen.wait(lambda lines: number(lines, 3) > 0, "requests a second")
 
     screen.press("C-c")
 
     assert screen.ended()[-2:] == ["error: interrupted", "130"]
-    assert {"icanon", "echo"} <= set(screen.run(MODES))  # not -icanon, nor -echo
-
-
-def test_sigterm_restores_the_terminal(screen: Screen, tmp_path: Path) -> None:
+    assert {"icanon", "echo"} <= set(screen.run(MODES))
     screen.type(f"bash -c 'echo $$ > {tmp_path}/pid; exec tsctl top'")
     screen.wait(lambda lines: number(lines, 3) > 0, "requests a second")
 
     os.kill(int((tmp_path / "pid").read_text()), signal.SIGTERM)
 
     assert screen.ended()[-1] == "143"
-    assert {"icanon", "echo"} <= set(screen.run(MODES))  # not -icanon, nor -echo
+    assert {"icanon", "echo"} <= set(screen.run(MODES))
 
 
 def test_ctrl_z_gives_the_terminal_to_the_shell_until_fg(screen: Screen) -> None:

@@ -53,24 +53,6 @@ def test_the_new_daemon_serves_what_the_old_one_was_told(idle: Served) -> None:
     assert idle.ask("/ready").status == 200
 
 
-def test_an_ephemeral_model_outlives_an_upgrade_and_no_restart(idle: Served) -> None:
-    idle.start()
-    query = f"url={idle.store / idle.pack('echo')}&initial_workers=1&ephemeral=true"
-    assert idle.command("POST", f"/models?{query}&owner=abc").status == 200
-
-    idle.tsctl("upgrade")
-
-    assert idle.ask("/predictions/echo", b"x").status == 200
-    assert idle.describe("echo")["tsctl"]["ephemeral"] is True
-    assert idle.command("POST", f"/models?{query}&owner=xyz&replace=true").status == 409
-    assert idle.command("DELETE", "/models/echo?owner=xyz").status == 409
-    idle.tsctl("upgrade")  # and another one
-    assert idle.ask("/predictions/echo", b"x").status == 200
-    idle.tsctl("stop")
-    idle.start()
-    assert idle.status["models"] == [] and not list((idle.folder / "state" / "models").iterdir())
-
-
 @pytest.mark.leaves_traceback  # the model's own, in the words of the daemon that could not take over
 def test_a_model_that_no_longer_loads_leaves_the_old_daemon_as_it_was(fragile: Served) -> None:
     pid = fragile.pid

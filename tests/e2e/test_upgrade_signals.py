@@ -1,72 +1,56 @@
 """Signals, kills and stops of a daemon during and after an upgrade: which process ends."""
 
-import http.client
+import contextlib
 import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.conftest import begin_upgrade
-from tests.e2e.served import PATIENCE, TSCTL, Served, eventually, running
+from tests.e2e.served import PATIENCE, TSCTL, Answer, Served, eventually, running
 from tests.lab.chaos.upgrades import upgrade
 from tests.lab.harness.daemon import marked
 
 
-@pytest.fixture
-def held(idle: Served) -> Iterator[tuple[int, http.client.HTTPConnection]]:
-    """The pid of a daemon that has been replaced, and the idle connection that keeps it."""
-    idle.environment["UPGRADES_MARK"] = str(idle.folder)
-    idle.forks = False
-    idle.start()
-    connection = idle.connect()
-    connection.request("GET", "/live")
-    connection.getresponse().read()
-    old = idle.pid
-    upgrade(idle, grace=60.0)
-    assert running(old)
-    yield old, connection
-    connection.close()
-
-
 def test_a_daemon_that_is_killed_takes_the_one_that_loads_with_it_and_the_next_start_restores(fragile: Served) -> None:
-    asking = begin_upgrade(fragile)
+    word = fragile.folder / "word"
+    word.unlink()  # the new daemon waits while it loads
+    with subprocess.Popen([TSCTL, "upgrade"], env=fragile.environment, stderr=subprocess.PIPE, text=True) as asking:
+        assert asking.stderr is not None
+        while "loading" not in (line := asking.stderr.readline()):
+            assert line, "the upgrade ended before it loaded"
 
-    os.kill(fragile.pid, signal.SIGKILL)
+        fragile.kill()
 
-    asking.communicate(timeout=PATIENCE)
+        asking.communicate(timeout=PATIENCE)
     assert asking.returncode == 1
     eventually(lambda: not marked(fragile), "nothing is left")
-    (fragile.folder / "word").write_text("go")
+    word.write_text("go")
     fragile.start()
     eventually(lambda: fragile.ask("/predictions/fragile", b"x").body == b"ok", "it is served again")
 
 
-def test_a_signal_to_a_replaced_daemon_ends_only_what_is_left_of_it(
-    idle: Served, held: tuple[int, http.client.HTTPConnection]
-) -> None:
-    old, _ = held
+@pytest.mark.parametrize("signalled", [True, False], ids=["at a signal", "when nobody is connected"])
+def test_a_replaced_daemon_answers_once_more_and_ends(idle: Served, signalled: bool) -> None:
+    idle.environment["UPGRADES_MARK"] = str(idle.folder)
+    idle.forks = False
+    idle.start()
+    with contextlib.closing(idle.connect()) as connection:
+        connection.request("GET", "/live")
+        assert Answer.to(connection).status == 200
+        old = idle.pid
+        upgrade(idle, grace=60.0)
+        assert running(old)
 
-    os.kill(old, signal.SIGTERM)
+        if signalled:
+            os.kill(old, signal.SIGTERM)
+        else:
+            connection.request("GET", "/live")
+            assert (Answer.to(connection).status, connection.sock) == (200, None), "and closes the connection"
 
-    eventually(lambda: not running(old), "the old daemon ends")
+        eventually(lambda: not running(old), "the old daemon ends")
     assert idle.ask("/live").status == 200
-
-
-def test_a_replaced_daemon_answers_once_more_and_ends_when_nobody_is_connected(
-    idle: Served, held: tuple[int, http.client.HTTPConnection]
-) -> None:
-    old, connection = held
-
-    connection.request("GET", "/live")
-    response = connection.getresponse()
-
-    assert response.status == 200
-    assert response.will_close
-    response.read()
-    eventually(lambda: not running(old), "the old daemon ends")
 
 
 def run_in_foreground(idle: Served) -> "subprocess.Popen[bytes]":

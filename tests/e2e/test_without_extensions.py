@@ -40,7 +40,7 @@ def test_the_daemon_serves_without_any_extension(core: Served) -> None:
     core.tsctl("scale", "echo", "2")
     core.tsctl("set", "echo", "--max-delay", "5")
     assert "echo" in core.tsctl("ls")
-    assert core.ask("/metrics", method="GET").body.count(b"echo")
+    assert core.metrics.count("echo")
     assert core.ask("/v1/completions", b"{}").status == 404
 
     before = {worker["pid"] for worker in core.describe("echo")["workers"]}

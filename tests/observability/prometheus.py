@@ -2,13 +2,14 @@
 
 import json
 import re
-import socket
 import subprocess
 import urllib.request
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from tests.e2e.served import free_address
 
 SECONDS_A_MINUTE = 2
 _MINUTES = re.compile(r"(\[| )(\d+)m(\]|$)", re.MULTILINE)
@@ -36,9 +37,7 @@ class Prometheus:
             "scrape_configs": [{"job_name": "tsctl", "static_configs": [{"targets": [target]}]}],
         }
         (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._address = f"127.0.0.1:{probe.getsockname()[1]}"
+        self._address = free_address()
         with (folder / "log").open("wb") as log:
             self._process = subprocess.Popen(
                 [program, "--config.file=prometheus.yml", "--storage.tsdb.path=data",

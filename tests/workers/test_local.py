@@ -7,6 +7,7 @@ import pytest
 from tests.kit.build import make_spec
 from tests.kit.worker import LoneWorker, PlayedProcess
 from tsctl.daemon.core.job import Batch
+from tsctl.daemon.workers.engine import Exit
 from tsctl.daemon.workers.local import LocalWorker
 from tsctl.handlers import wire
 
@@ -44,6 +45,22 @@ def test_what_the_worker_declares_and_notes_is_known_once_it_is_ready() -> None:
     bench.process.say(wire.Loaded(0.1, False, declared=declared, notes=["a note"]))
 
     assert (bench.worker.declared, bench.worker.notes) == (declared, ["a note"])
+
+
+@pytest.mark.parametrize(
+    ("retry", "own_handle", "again"),
+    [(None, False, True), (None, True, False), (False, False, False), (True, True, True)],
+)
+def test_a_job_may_run_again_where_its_model_says_so_and_else_where_the_handle_is_ours(
+    retry: bool | None, own_handle: bool, again: bool
+) -> None:
+    bench = Conversation(retry=retry)
+    bench.process.say(wire.Loaded(0.1, own_handle=own_handle))
+    bench.predict(1, "a")
+
+    bench.process.life.over(Exit(7, "ended"))
+
+    assert [outcome.retry for outcome in bench.log.outcomes] == [again]
 
 
 @pytest.mark.parametrize(

@@ -241,10 +241,6 @@ def crash():
     ctypes.string_at(0)
 
 
-def recurse():
-    recurse()
-
-
 def interrupt():
     raise KeyboardInterrupt
 

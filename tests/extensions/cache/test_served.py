@@ -11,9 +11,7 @@ LARGE = bytes(range(256)) * 1024 * 4  # 1 MiB: through shared memory, and hashed
 
 @pytest.fixture
 def cached(served: Served) -> Served:
-    config = served.folder / "model-config.yaml"
-    config.write_text("cache: {seconds: 3600, bytes: 16MiB}\n")
-    served.register("mirror", config_file=config)
+    served.register("mirror", config="cache: {seconds: 3600, bytes: 16MiB}\n")
     return served
 
 

@@ -33,10 +33,9 @@ def sizes(served: Served) -> Counter[int]:
 def test_where_batches_of_four_fit_and_of_eight_do_not_all_are_answered_and_no_other_eight_is_sent(
     played: Served,
 ) -> None:
-    config = played.folder / "model-config.yaml"
     # A batch waits until it is full, however slow the clients are.
-    config.write_text("room: 4\nisolate: true\nbatchSize: 8\nmaxBatchDelay: 60000\nbatching: fixed\n")
-    played.register("plays_gpu", name="m", config_file=config)
+    config = "room: 4\nisolate: true\nbatchSize: 8\nmaxBatchDelay: 60000\nbatching: fixed\n"
+    played.register("plays_gpu", name="m", config=config)
 
     assert sizes(played) == {4: SIZE}, "in halves"
     assert sizes(played) == {4: SIZE}

@@ -13,6 +13,7 @@ import pytest
 
 from tests.e2e.load import repeating
 from tests.e2e.served import PATIENCE, Served, eventually, free_address
+from tests.e2e.tensor_models import register
 from tests.extensions.grpc.client import HEALTH, INFERENCE, grpc, prediction
 from tests.extensions.grpc.http2 import ENDS_THE_LOOP
 from tsctl.daemon.extensions.grpc.protos.messages import message_class
@@ -87,11 +88,7 @@ def test_bench_loads_a_model_over_grpc_with_a_token(idle: Served, address: str, 
     token.write_text("secret")
     token.chmod(0o600)
     idle.start("--grpc-address", address, "--inference-token-file", str(token))
-    config = tmp_path / "model-config.yaml"
-    declared = "[{name: x, datatype: FP32, shape: [-1]}]"
-    intact = "{name: intact, datatype: BOOL, shape: [1]}"
-    config.write_text(f"inputs: {declared}\noutputs: {declared[:-1]}, {intact}]\n")
-    idle.register("tensors", name="benched", config_file=config)
+    register(idle, "FP32", "benched")
     (tmp_path / "elements").write_bytes(bytes(400))
 
     for rate in ((), ("--rate", "200")):

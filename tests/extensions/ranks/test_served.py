@@ -21,9 +21,7 @@ VALUES = [0.5 * number for number in range(IN)]
 
 
 def register(served: Served, handler: str, *options: str, kind: str = "tp", further: str = "") -> None:
-    config = served.folder / "model-config.yaml"
-    config.write_text(TWO.format(kind=kind) + further)
-    served.register(handler, *options, config_file=config)
+    served.register(handler, *options, config=TWO.format(kind=kind) + further)
 
 
 def body(**members: object) -> bytes:

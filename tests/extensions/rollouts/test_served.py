@@ -1,13 +1,12 @@
 """A rollout of a real daemon goes on with what its step has counted, after an upgrade and after a stop."""
 
 from tests.e2e.served import Served, eventually, running
-from tests.e2e.test_replacing import pack
 
 
 def test_a_rollouts_step_goes_on_counting_after_an_upgrade_and_after_a_stop(idle: Served) -> None:
     idle.start()
     for version in ("1.0", "2.0"):
-        idle.tsctl("register", pack(idle, version, version=version))
+        idle.tsctl("register", idle.pack_told(version, version=version))
     idle.tsctl("rollout", "m/2.0", "--steps", "50", "--every", "1h", "--abort-if", "errors>20%")
 
     def counted(more: int) -> int:

@@ -1,12 +1,8 @@
 """A route of a real daemon: clients go to the same versions after an upgrade, and after a daemon was killed."""
 
-import os
-import signal
-
 import pytest
 
-from tests.e2e.served import Served, eventually, running
-from tests.e2e.test_replacing import pack
+from tests.e2e.served import Served
 
 
 def versions_of(served: Served) -> list[str]:
@@ -20,15 +16,13 @@ def versions_of(served: Served) -> list[str]:
 def test_a_route_outlives_its_daemon(idle: Served) -> None:
     idle.start()
     for version in ("1.0", "2.0"):
-        idle.tsctl("register", pack(idle, version, version=version))
+        idle.tsctl("register", idle.pack_told(version, version=version))
 
     idle.tsctl("route", "m", "1.0=60", "2.0=40", "--sticky", "header:x-user")
     before = versions_of(idle)
     idle.tsctl("upgrade")
     upgraded = versions_of(idle)
-    pid = idle.pid
-    os.kill(pid, signal.SIGKILL)
-    eventually(lambda: not running(pid), "the daemon was killed")
+    idle.kill()
     idle.start()
 
     assert set(before) == {"1.0", "2.0"}

@@ -2,7 +2,6 @@
 
 import contextlib
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -20,9 +19,7 @@ maxSequenceJobQueueSize: 100
 
 @pytest.fixture
 def counter(served: Served) -> Served:
-    config = served.folder / "model-config.yaml"
-    config.write_text(CONFIG)
-    served.register("counter", config_file=config)
+    served.register("counter", config=CONFIG)
     return served
 
 
@@ -32,8 +29,7 @@ def add(served: Served, name: str, number: int | str, *, start: bool = False) ->
     headers |= {"ts_request_sequence_start": "true"} if start else {}
     with contextlib.closing(served.connect()) as connection:
         connection.request("POST", "/predictions/counter", str(number).encode(), headers)
-        with connection.getresponse() as response:
-            return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+        return Answer.to(connection)
 
 
 @pytest.mark.thin
@@ -52,20 +48,15 @@ def test_eight_clients_at_once_find_their_sums_each_at_one_worker(counter: Serve
     assert len(set.union(*(workers for _, workers in told))) == 2
 
 
-def test_config_properties_may_rename_the_headers(tmp_path: Path) -> None:
-    properties = tmp_path / "config.properties"
+def test_config_properties_may_rename_the_headers(idle: Served) -> None:
+    properties = idle.folder / "config.properties"
     properties.write_text("ts_header_key_sequence_id=X-Dialogue\nts_header_key_sequence_start=X-Begin\n")
-    config = tmp_path / "model-config.yaml"
-    config.write_text(CONFIG)
-    served = Served(tmp_path)
-    served.start("--ts-config", str(properties))
-    try:
-        served.register("counter", config_file=config)
-        sums = [served.ask("/predictions/counter", b"2", X_Dialogue="a").body.split()[0] for _ in range(3)]
-        anew = served.ask("/predictions/counter", b"5", X_Dialogue="a", X_Begin="true")
-        unnamed = served.ask("/predictions/counter", b"7", ts_request_sequence_id="a")
-    finally:
-        served.stop()
+    idle.start("--ts-config", str(properties))
+    idle.register("counter", config=CONFIG)
+
+    sums = [idle.ask("/predictions/counter", b"2", X_Dialogue="a").body.split()[0] for _ in range(3)]
+    anew = idle.ask("/predictions/counter", b"5", X_Dialogue="a", X_Begin="true")
+    unnamed = idle.ask("/predictions/counter", b"7", ts_request_sequence_id="a")
 
     assert (sums, anew.body.split()[0]) == ([b"2", b"4", b"6"], b"5")
     assert unnamed.body.split()[0] == b"7"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import socket
 import tempfile
 from collections.abc import Sequence
@@ -155,6 +156,8 @@ def test_this_machine_can_be_read() -> None:
     assert 0 < machine.memory().available <= machine.memory().total
     assert machine.clocks().steady[0] <= machine.clocks().steady[1]
     assert installed().python.startswith("3.")
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    assert machine.limits().files == (None if hard == resource.RLIM_INFINITY else hard)
     assert listeners(table) == {8080: "777"}, "only those that listen"
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
