@@ -169,13 +169,11 @@ def test_a_worker_of_such_a_handler_still_leaves_when_told(served: Served, word:
 @pytest.mark.parametrize(
     "word", ["fork_and_come_back", "close_many", "ignore_signals", "change_directory", "parse_arguments", "fork"]
 )
-def test_a_handler_may_do_this_while_it_loads(idle: Served, word: str) -> None:
-    idle.environment["TEST_MISBEHAVE"] = word
-    idle.start()
+def test_a_handler_may_do_this_while_it_loads(served: Served, word: str) -> None:
+    served.register("misbehaves", name="loads", config=f"do: {word}\n")
 
-    idle.register("misbehaves")
-
-    assert do(idle, "nothing").status == 200
+    assert served.predict("loads", {"do": "nothing"}).status == 200
+    served.tsctl("unregister", "loads")
 
 
 @pytest.mark.parametrize(
@@ -189,12 +187,9 @@ def test_a_handler_may_do_this_while_it_loads(idle: Served, word: str) -> None:
         ("leave_an_unseen_child_and_exit", "it exited with code 0"),
     ],
 )
-def test_a_handler_that_goes_wrong_while_it_loads_is_told_as_the_reason(idle: Served, word: str, reason: str) -> None:
-    idle.environment["TEST_MISBEHAVE"] = word
-    idle.start()
-
-    failed = idle.run("register", idle.pack("misbehaves"))
+def test_a_handler_that_goes_wrong_while_it_loads_is_told_as_the_reason(served: Served, word: str, reason: str) -> None:
+    failed = served.run("register", served.pack("misbehaves", "loads", config=f"do: {word}\n"))
 
     assert failed.returncode == 1
     assert reason in failed.stderr
-    assert idle.tsctl("ls", "--json").strip() == "[]"
+    assert [model["name"] for model in served.status["models"]] == ["misbehaves"]

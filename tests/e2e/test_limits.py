@@ -24,18 +24,15 @@ def test_a_worker_over_its_memory_limit_is_replaced_and_the_client_told_why(serv
     assert served.pids("grows") != before
 
 
-def test_a_model_that_is_over_its_limit_when_it_is_loaded_is_not_registered(idle: Served) -> None:
-    idle.environment["GROWS_AT_LOAD"] = "300"
-    idle.start()
-
-    refused = idle.run("register", idle.pack("grows"), "--max-memory", "150 MiB")
+def test_a_model_over_its_limit_at_its_load_is_not_registered_and_workers_keep_to_their_processors(
+    served: Served,
+) -> None:
+    refused = served.run("register", served.pack("grows", config="atLoad: 300\n"), "--max-memory", "150 MiB")
 
     assert refused.returncode == 1
     assert f"the worker was killed: {WHY}" in refused.stderr
-    assert idle.status["models"] == []
+    assert served.status["models"] == []
 
-
-def test_workers_keep_to_their_processors_and_have_threads_for_those_alone(served: Served) -> None:
     first = min(os.sched_getaffinity(0))
     served.register("grows", config=f"cpus: [{first}]\nmaxMemory: 1GiB\n")
 

@@ -1,6 +1,6 @@
 """Takes as many MiB as the request says and waits; or, without a number, tells which processors it may use.
 
-With `GROWS_AT_LOAD` in its environment it takes so many while it is loaded.
+With `atLoad` in its model-config.yaml it takes so many while it is loaded.
 """
 
 import os
@@ -16,8 +16,8 @@ def grow(mebibytes):
 
 class Grows:
     def initialize(self, context):
-        if "GROWS_AT_LOAD" in os.environ:
-            grow(int(os.environ["GROWS_AT_LOAD"]))
+        if "atLoad" in context.model_yaml_config:
+            grow(context.model_yaml_config["atLoad"])
 
     def handle(self, data, context):
         for row in data:

@@ -1,4 +1,4 @@
-"""Does to its process what the request says, and should not: {"do": WORD}. TEST_MISBEHAVE is done while it loads.
+"""Does to its process what the request says, and should not: {"do": WORD}; model-config.yaml says so for its load.
 
 Answers with the pid of its worker, and of the child that it left running, if there is one.
 """
@@ -275,7 +275,7 @@ def nothing():
 
 class Misbehaves:
     def initialize(self, context):
-        globals()[os.environ.get("TEST_MISBEHAVE", "nothing")]()
+        globals()[context.model_yaml_config.get("do", "nothing")]()
 
     def handle(self, data, context):
         return [{"pid": os.getpid(), "child": globals()[row["body"]["do"]]()} for row in data]
