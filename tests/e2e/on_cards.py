@@ -30,12 +30,10 @@ def pack_on_card(
     served: Served, handler: str, file: str, model: str, name: str, batch_size: int = BATCH, config: str = ""
 ) -> str:
     """Do the same with a model of a file of tests/e2e/archives, and a built-in handler."""
-    weights, settings = served.folder / f"{name}.pth", served.folder / f"{name}.yaml"
-    torch.save(getattr(import_file(ARCHIVES / f"{file}.py"), model)().state_dict(), weights)
-    settings.write_text(f"batchSize: {batch_size}\nmaxBatchDelay: 60000\nbatching: fixed\n{config}")
-    return served.pack_built_in(
-        handler, name, model_file=ARCHIVES / f"{file}.py", serialized_file=weights, config_file=settings
-    )
+    weights, source = served.folder / f"{name}.pth", ARCHIVES / f"{file}.py"
+    config = f"batchSize: {batch_size}\nmaxBatchDelay: 60000\nbatching: fixed\n{config}"
+    torch.save(getattr(import_file(source), model)().state_dict(), weights)
+    return served.pack_built_in(handler, name, model_file=source, serialized_file=weights, config=config)
 
 
 def photograph() -> bytes:

@@ -1,7 +1,6 @@
 """A real Prometheus raises each alert of the rules for a real daemon that is made to fail in that way."""
 
 import http.client
-import json
 import os
 import resource
 import shutil
@@ -44,16 +43,12 @@ EXPECTED = {
 
 def asking(served: Served, model: str, *words: str, clients: int = 1) -> AbstractContextManager[None]:
     """Let clients ask for these words in turn, again and again; whatever the answers are."""
-    headers = {"content-type": "application/json", "x-request-deadline-ms": "60000"}
 
     def ask(number: int, turns: Iterator[int]) -> None:
         turn = next(turns)
-        body = json.dumps({"do": words[turn % len(words)], "number": f"{number} {turn}"})
-        connection = served.connect()
+        asked = {"do": words[turn % len(words)], "number": f"{number} {turn}"}
         with suppress(OSError, http.client.HTTPException):
-            connection.request("POST", f"/predictions/{model}", body, headers)
-            connection.getresponse().read()
-        connection.close()
+            served.predict(model, asked, x_request_deadline_ms="60000")
 
     return repeating(*(partial(ask, number, count(1)) for number in range(clients)), every=0.02)
 
