@@ -111,7 +111,7 @@ def test_batches_are_answered_in_the_order_they_came(run: Run, tracing: Tracing)
     gate = tracing.gates["inference", "slow"] = threading.Event()
     run.submit(row("slow"))
     run.submit(row("bad", b'"no number"'))  # it fails in its first stage
-    assert run.answers == []
+    assert run.pipeline._newest.inferred.wait(PATIENCE) and run.answers == []
     gate.set()
     run.submit(row("worse", b"13"))  # and this one in its second
     run.submit(row("last"))
