@@ -201,11 +201,11 @@ def serve(
         runtime, optimized = load_model(message, prepared)
         raise_if_gpu_lost()
         if message.ranks is None:
-            rows, batches = alone(message.mode, runtime, connection, message.threads)
+            conversation = alone(message.mode, runtime, connection, message.threads)
         else:
             from tsctl.handlers.process.ranks.running import together
 
-            rows, batches = together(message.mode, runtime, connection, leader)
+            conversation = together(message.mode, runtime, connection, leader)
     except BaseException as error:  # noqa: BLE001 - user code may raise anything
         failed = load_failure(error, message.model_dir)
         tell(failed.traceback)
@@ -230,16 +230,7 @@ def serve(
     if memory is not None:
         memory.keep_telling(lambda now: connection.send(wire.GpuMemory(now)))
     runtime.gpu.leave = partial(leave_gpu, connection, end or end_with)
-    if rows is not None:
-        rows.converse()
-        runtime.close()
-        return 0
-    while (message := connection.receive()) is not None:
-        if isinstance(message, wire.Predict):
-            batches.run(message)
-        else:
-            batches.obey(message)
-    batches.close()
+    conversation.converse()
     runtime.close()
     return 0
 

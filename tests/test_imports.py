@@ -85,10 +85,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "handlers": ("handlers",),
     "handlers.builtin": (
         "handlers.builtin", "handlers.envelopes.openai_wording", "handlers.own_process",
-        "handlers.names", "handlers.requests", "handlers.sdk",
+        "handlers.names", "handlers.requests", "handlers.sdk", "handlers.wire",
     ),
     "handlers.credit": ("handlers.wire",),
-    "handlers.envelopes": ("handlers.envelopes", "handlers.requests", "handlers.sdk"),
+    "handlers.envelopes": (
+        "handlers.envelopes", "handlers.requests", "handlers.sdk", "handlers.tensors.datatypes",
+    ),
     "handlers.frame_reader": ("handlers.wire",),
     "handlers.own_process": (),
     "handlers.names": (),

@@ -29,14 +29,15 @@ from tsctl.handlers.builtin.support.modelfile import load_model
 from tsctl.handlers.builtin.support.onnx import is_session, run_session
 from tsctl.handlers.requests.gpu_copies import fetched, to_device
 from tsctl.handlers.requests.kinds import Kind, answer, kind_of
+from tsctl.handlers.requests.rows import value_of
 from tsctl.handlers.sdk.batches import ANY, FileBatches
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import TooManyPixels, UnreadablePayload, UnreadableRows
 from tsctl.handlers.sdk.gpu import check_gpu
 from tsctl.handlers.sdk.per_batch import PerBatch
 from tsctl.handlers.sdk.plain_model import PlainModel
-from tsctl.handlers.sdk.stages import report_stages
 from tsctl.handlers.sdk.timer import timed
+from tsctl.handlers.wire import STAGE_TIME, STAGES
 
 
 class PreparedRow(dict[str, Any]):
@@ -50,14 +51,6 @@ def is_prepared(row: Any) -> bool:
 
 
 _NAMES = ("data", "body")
-
-
-def value_of(row: Any) -> Any:
-    """Return the value of a row as it came: its `data`, else its `body`."""
-    if not isinstance(row, Mapping):
-        return row
-    value = row.get("data")
-    return row.get("body") if value is None else value
 
 
 def payload_of(row: Any) -> Any:
@@ -339,7 +332,12 @@ class BaseHandler:
         output = self.inference(prepared)
         computed_at = perf_counter()
         items = self.postprocess(output)
-        report_stages(self.context, (prepared_at - began, computed_at - prepared_at, perf_counter() - computed_at))
+        tally = getattr(getattr(self.context, "metrics", None), "tally", None)  # of a worker's context
+        if tally is not None:
+            # Of this thread: work that a GPU does later counts for the stage that waits for it, mostly the last one.
+            seconds = (prepared_at - began, computed_at - prepared_at, perf_counter() - computed_at)
+            for stage, took in zip(STAGES, seconds, strict=True):
+                tally.add("histogram", STAGE_TIME, "s", (("stage", stage),), took)
         return items
 
     def explain_handle(self, data_preprocess: Any, raw_data: list[Any]) -> Any:

@@ -27,8 +27,6 @@ from tsctl.handlers.sdk.timer import timed
 
 def example_image() -> bytes:
     """Return a JPEG of 500 × 375 pixels, the same each time: smooth patches under fine noise, as in a photograph."""
-    from PIL import Image
-
     generator = torch.Generator().manual_seed(7)
     patches = torch.randint(0, 256, (12, 16, 3), generator=generator, dtype=torch.uint8)
     image = Image.fromarray(patches.numpy()).resize((500, 375), Image.Resampling.BICUBIC)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tsctl.handlers.requests.kinds import Kind, has_requests, kinds_of
-from tsctl.handlers.requests.rows import items_of
+from tsctl.handlers.requests.rows import items_of, value_of
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable, UnreadablePayload, UnreadableRows
 
@@ -124,19 +124,13 @@ def _selected(context: Context, rows: Sequence[int]) -> AbstractContextManager[N
     return context.selected(rows) if has_requests(context) else nullcontext()
 
 
-def payload_of(row: Any) -> Any:
-    """Return the value of a request: its `data`, else its `body`."""
-    value = row.get("data")
-    return row.get("body") if value is None else value
-
-
 def object_of(row: Any) -> Mapping[str, Any]:
     """Return a request's JSON object, whether sent as JSON or not.
 
     Raises:
         UnreadablePayload: the request is not a JSON object.
     """
-    value = payload_of(row)
+    value = value_of(row)
     if value is None:
         return row  # type: ignore[no-any-return]  # the members of the object came as the row's own
     if isinstance(value, (bytes, bytearray, str)):

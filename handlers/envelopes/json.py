@@ -9,9 +9,9 @@ body    the handler gets each request's value itself, instead of a dict
 import base64
 from typing import Any
 
-from tsctl.handlers.envelopes.envelope import Envelope, Opened, list_of, object_of, payload_of
+from tsctl.handlers.envelopes.envelope import Envelope, Opened, list_of, object_of
 from tsctl.handlers.requests.kinds import Kind, has_requests, kinds_of
-from tsctl.handlers.requests.rows import to_json
+from tsctl.handlers.requests.rows import to_json, value_of
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import NotSerialisable, UnreadablePayload
 
@@ -53,7 +53,7 @@ class KServeEnvelope(Envelope):
 
 class BodyEnvelope(Envelope):
     def open(self, row: Any) -> Opened:
-        return Opened([payload_of(row)])
+        return Opened([value_of(row)])
 
     def seal(self, request: Opened, items: list[Any], context: Context) -> Any:  # noqa: ARG002
         return items[0]

@@ -11,13 +11,7 @@ import numpy
 from tsctl.handlers.envelopes.envelope import Envelope, Opened, list_of, object_of
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import NotSerialisable, UnreadablePayload
-
-# NumPy's name of an element type → the protocol's
-DATATYPES = {
-    "bool": "BOOL", "uint8": "UINT8", "uint16": "UINT16", "uint32": "UINT32", "uint64": "UINT64",
-    "int8": "INT8", "int16": "INT16", "int32": "INT32", "int64": "INT64",
-    "float16": "FP16", "float32": "FP32", "float64": "FP64",
-}  # fmt: skip
+from tsctl.handlers.tensors.datatypes import datatype_of
 
 
 class _Memory(NamedTuple):
@@ -69,12 +63,8 @@ def _output(name: str, item: Any) -> dict[str, Any]:
         array = numpy.array(None)
     except TypeError as error:  # a tensor of a type that NumPy lacks
         raise NotSerialisable(f"The output `{name}` is not an array: {error}") from error
-    if array.dtype.kind in "US":
-        datatype, data = "BYTES", array.flatten().tolist()
-    elif str(array.dtype) in DATATYPES:
-        datatype, data = DATATYPES[str(array.dtype)], array.flatten().tolist()
-    elif array.dtype == object:  # an item that is not a numeric array is sent whole
-        datatype, data = "BYTES", [item]
-    else:
+    datatype = datatype_of(array)
+    if datatype is None:
         raise NotSerialisable(f"The output `{name}` has the element type {array.dtype}, which the protocol lacks")
+    data = [item] if array.dtype == object else array.flatten().tolist()  # no array of numbers or texts is sent whole
     return {"name": name, "datatype": datatype, "data": data, "shape": [len(data)]}

@@ -48,9 +48,9 @@ class Wording:
         """Return the events of a piece; a character that it is cut in comes with the next one."""
         return self._begin() + self._text(self._decoder.decode(piece), logprobs)
 
-    def last_events(self, piece: bytes, reason: str = STOP, usage: Usage = None, logprobs: Any = None) -> bytes:
+    def last_events(self, piece: bytes, reason: str = STOP, usage: Usage = None) -> bytes:
         """Return the events of the last piece, and those that end the answer; arguments as of `whole`."""
-        text = self._text(self._decoder.decode(piece, True), logprobs)
+        text = self._text(self._decoder.decode(piece, True))
         events = self._begin() + text + self._chunk({"delta": {}} if self._chat else _nothing(), reason)
         if usage is not None:
             events += event_of({**self._head, "object": self._kind, "choices": [], "usage": usage})
@@ -62,7 +62,7 @@ class Wording:
         self._begun = True
         return self._chunk({"delta": {"role": "assistant", "content": ""}}, None)
 
-    def _text(self, text: str, logprobs: Any) -> bytes:
+    def _text(self, text: str, logprobs: Any = None) -> bytes:
         if not text:
             return b""
         return self._chunk({"delta": {"content": text}} if self._chat else {"text": text, "logprobs": logprobs}, None)

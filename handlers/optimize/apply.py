@@ -4,7 +4,6 @@ A default of the handler that cannot be applied, or drifts beyond its tolerance,
 for by name that cannot be applied, or drifts, has the model rejected: the operator counts on the optimisation.
 """
 
-import gc
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -58,27 +57,9 @@ def optimize(
         HandlerError: an optimisation asked for by name cannot be applied or drifts too far, or `optimizeTolerance` is
             invalid.
     """
-    on_gpu = _is_on_gpu(handler)
-    wanted = chosen(asked, type(handler), on_gpu=on_gpu)
+    wanted = chosen(asked, type(handler), on_gpu=_is_on_gpu(handler))
     if not wanted:
         return []
-    outcomes = _optimize(handler, asked, wanted, model_dir, config, batch_size, apart, beside)
-    if on_gpu:  # of inputs and models that were compared: other workers of this GPU, and its budget, can have it
-        gc.collect()
-        torch.cuda.empty_cache()
-    return outcomes
-
-
-def _optimize(
-    handler: Any,
-    asked: Sequence[str] | None,
-    wanted: Mapping[str, bool],
-    model_dir: Path,
-    config: Mapping[str, Any],
-    batch_size: int,
-    apart: Apart | None,
-    beside: Apart | None,
-) -> list[wire.Optimized]:
     if clash := clash_of(wanted):
         raise HandlerError(f"`optimize: {', '.join(asked or ())}` cannot be done: {clash}")
     tolerances = read_tolerances(config)
@@ -100,7 +81,8 @@ def _optimize(
         usual = optimize(handler, None, model_dir, config, batch_size, apart=apart, beside=beside)
         return usual + [_left_out(name, "no trial of it is kept here") for name, by_name in wanted.items() if by_name]
     for outcome in outcomes:
-        _note(outcome)
+        if not outcome.applied and not outcome.idle:
+            _log.warning("the model is served without the optimisation %s: %s", outcome.name, outcome.reason)
     return outcomes
 
 
@@ -203,9 +185,3 @@ def _repeat(
         seconds = time.perf_counter() - began + outcome.seconds * took
         done.append(msgspec.structs.replace(outcome, seconds=seconds, known=not took))
     return done
-
-
-def _note(outcome: wire.Optimized) -> None:
-    """Write to the model's log where an optimisation is not as wanted."""
-    if not outcome.applied and not outcome.idle:
-        _log.warning("the model is served without the optimisation %s: %s", outcome.name, outcome.reason)

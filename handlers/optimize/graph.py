@@ -12,7 +12,7 @@ of 32, whose kernels are as long as their launches, 4.5 instead of 5.1 (`python 
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -28,27 +28,21 @@ class NotGraphable(Exception):
     """A model's call cannot be captured; the message gives the reason."""
 
 
-class Replayable(Protocol):
-    """A captured graph."""
-
-    def replay(self) -> None:
-        """Start its kernels on the current stream."""
-
-
 class Captured(NamedTuple):
     """A call: what it reads, and what it writes.
 
     Attributes:
+        graph: starts its kernels on the current stream by `replay`, as `torch.cuda.CUDAGraph`.
         answers: of the output; None where they are not made here.
     """
 
-    graph: Replayable
+    graph: Any
     images: torch.Tensor
     output: Any
     answers: torch.Tensor | None
 
 
-Capture = Callable[[Callable[[], Any]], tuple[Replayable, Any]]
+Capture = Callable[[Callable[[], Any]], tuple[Any, Any]]
 
 
 def refusal(device: torch.device) -> str:
@@ -174,7 +168,7 @@ class CudaCapture:
         self._device = device
         self.pool: Any = None
 
-    def __call__(self, run: Callable[[], Any]) -> tuple[Replayable, Any]:
+    def __call__(self, run: Callable[[], Any]) -> tuple[Any, Any]:
         """Run a function, and capture what it starts."""
         with torch.cuda.device(self._device):
             side, usual = torch.cuda.Stream(), torch.cuda.current_stream()

@@ -30,7 +30,7 @@ from torch.utils import _pytree as pytree
 from tsctl.handlers.names import ONNX_PACKAGES
 from tsctl.handlers.optimize.around import ModelWrapper
 from tsctl.handlers.optimize.checks.drift import drift
-from tsctl.handlers.optimize.packages.making import SIZES, Flat, batched_inputs, quiet, written_spec
+from tsctl.handlers.optimize.packages.making import SIZES, Flat, described, quiet, written_spec
 from tsctl.handlers.optimize.packages.package import Description, Graph, Packages
 from tsctl.handlers.optimize.packages.recording import NotExportable, Recorded
 from tsctl.handlers.requests.excerpt import excerpt, message_of
@@ -112,20 +112,15 @@ def make(model: nn.Module, record: Callable[[int], Recorded], folder: Path) -> t
         NotExportable: the model cannot be exported.
         Exception: an exporter, or ONNX Runtime, may raise anything.
     """
-    calls = {size: record(size) for size in SIZES}
+    calls, batched, description = described(record, SIZES)
     first = calls[1]
-    if any(call.input_spec != first.input_spec or call.output_spec != first.output_spec for call in calls.values()):
-        raise NotExportable("the model's arguments or output are nested differently from batch to batch")
-    batched = batched_inputs(*(calls[size] for size in SIZES))
     _, plain_spec = pytree.tree_flatten((tuple(first.inputs), {}))
     # TorchScript cannot be recorded within a module; it is exported as it is, with both ways of what it decides.
     script = isinstance(model, torch.jit.ScriptModule) and first.input_spec == plain_spec
     _export(model if script else Flat(model, first.input_spec).eval(), calls, batched, folder / _FILE)
     _move_weights(folder / _FILE)
-    dtypes = [str(each.dtype).removeprefix("torch.") for each in first.inputs]
     shapes = [list(each.shape) for each in first.inputs]
-    graph = Graph(shapes, written_spec(first.output_spec), batched, least=1)
-    description = Description(written_spec(first.input_spec), dtypes, {_GRAPH: graph})
+    description.graphs[_GRAPH] = Graph(shapes, written_spec(first.output_spec), batched, least=1)
     exported = Exported(folder, description, model)
     for call in calls.values():
         args, kwargs = pytree.tree_unflatten(list(call.inputs), call.input_spec)

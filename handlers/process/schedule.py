@@ -92,46 +92,25 @@ class Pieces:
         )
 
 
-class Running(Protocol):
-    """Runs batches, and sends their answers."""
+class Conversation(Protocol):
+    """A worker's conversation with the daemon about batches, or about rows that run on their own."""
 
-    def run(self, batch: wire.Predict) -> None:
-        """Run a batch, or start it.
+    def converse(self) -> None:
+        """Run what comes until the daemon closes its end, and finish what is in flight.
 
         Raises:
-            Disconnected: the handler closed the connection, in this batch or an earlier one.
+            Disconnected: the handler closed the connection.
             BrokenPipeError: the daemon is gone.
             ConnectionResetError: the daemon is gone.
         """
 
-    def obey(self, message: wire.ToWorker) -> None:
-        """Obey a message that is no batch, from the next batch on."""
 
-    def close(self) -> None:
-        """Finish the batches in flight; raises as `run` does."""
-
-
-class RowConversation(Protocol):
-    """Runs rows on their own."""
-
-    def converse(self) -> None:
-        """Run rows until the daemon closes its end; raises as `Running.run` does."""
-
-
-def alone(
-    mode: wire.Mode, runtime: Runtime, connection: DaemonConnection, threads: int
-) -> tuple[RowConversation | None, Running]:
-    """Return the way to run this model in one process: rows on their own, or if that is None, batches.
+def alone(mode: wire.Mode, runtime: Runtime, connection: DaemonConnection, threads: int) -> Conversation:
+    """Return the way to run this model in one process.
 
     Raises:
         HandlerError: `pipeline: true` of its `model-config.yaml` is not possible.
     """
-    rows = row_by_row(mode, runtime, connection)
-    return rows, running(runtime, connection, threads) if rows is None else InTurn(runtime, connection)
-
-
-def row_by_row(mode: wire.Mode, runtime: Runtime, connection: DaemonConnection) -> RowConversation | None:
-    """Return the conversation of a mode in which rows run on their own; None if whole batches run."""
     if mode == "continuous":
         from tsctl.handlers.process.continuous import Continuous
         from tsctl.handlers.runtime.steps import SteppedRuntime
@@ -144,15 +123,6 @@ def row_by_row(mode: wire.Mode, runtime: Runtime, connection: DaemonConnection) 
 
         assert isinstance(runtime, TaskRuntime)
         return Concurrent(runtime, connection)
-    return None
-
-
-def running(runtime: Runtime, connection: DaemonConnection, threads: int) -> Running:
-    """Return the way to run this model.
-
-    Raises:
-        HandlerError: `pipeline: true` of its `model-config.yaml` is not possible.
-    """
     handler = runtime.handler
     wanted = runtime.config.get("pipeline")
     if wanted is None and (handler is None or runtime.own_handle or not _is_ours(handler)):
@@ -181,7 +151,16 @@ class InTurn:
         self._connection = connection
         self._run: Callable[[Sequence[wire.Row], SendPieces], list[wire.Answer]] = runtime.run
 
+    def converse(self) -> None:
+        while (message := self._connection.receive()) is not None:
+            if isinstance(message, wire.Predict):
+                self.run(message)
+            else:
+                self.obey(message)
+        self.close()
+
     def run(self, batch: wire.Predict) -> None:
+        """Run a batch, or start it."""
         runtime, connection = self._runtime, self._connection
         pieces = Pieces(connection, batch.batch)
         began = time.perf_counter()
@@ -192,20 +171,20 @@ class InTurn:
         connection.send(wire.Done(batch.batch, answers, seconds, measured, isolation, failures, kept, too_large))
 
     def obey(self, message: wire.ToWorker) -> None:
+        """Obey a message that is no batch, from the next batch on."""
         self._runtime.obey(message, set_threads)
 
     def close(self) -> None:
-        """Do nothing: no batch is in flight."""
+        """Finish the batches in flight: here is none."""
 
 
-class Overlapped:
+class Overlapped(InTurn):
     """Starts the next batch while one runs; each start is reported to the daemon."""
 
     def __init__(self, runtime: Runtime, connection: DaemonConnection, threads: int) -> None:
         from tsctl.handlers.process.pipeline import Pipeline
 
-        self._runtime = runtime
-        self._connection = connection
+        super().__init__(runtime, connection)
         self._pipeline = Pipeline(runtime, set_threads=set_threads)
         self._pipeline.set_threads(threads)
         self._ended = 0.0  # when the last batch was done

@@ -14,10 +14,10 @@
     nodes           decisions on nodes: why a worker has none yet, and which to avoid
     frames          frames that overtook each other, in order again
     node/           on the nodes:
-      actor, here   the methods of an actor, and their questions to Ray
+      actor         the methods of an actor, and their questions to Ray
       process       the worker's process
       model_files   a model's directory in pieces, and unpacked once a node
       versions      that nodes must have in common
 
-The daemon imports `messages` only; `bridge`, `cluster`, `calls` and `here` alone import Ray.
+The daemon imports `messages` only; `bridge`, `cluster` and `actor` alone import Ray.
 """

@@ -11,6 +11,6 @@ def excerpt(text: str, most: int = LONGEST_MESSAGE) -> str:
     return text if len(text) <= most else f"{text[:most]}… ({len(text) - most} characters more)"
 
 
-def message_of(error: BaseException, most: int = LONGEST_MESSAGE) -> str:
+def message_of(error: BaseException) -> str:
     """Return the text of an exception, cut."""
-    return excerpt(sendable(error), most)
+    return excerpt(sendable(error))

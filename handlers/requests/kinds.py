@@ -6,7 +6,7 @@ and runs the whole batch as that kind; here a mixed batch is split.
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
-from typing import Any, Protocol
+from typing import Any
 
 from tsctl.handlers.requests.rows import items_of
 from tsctl.handlers.sdk.context import Context
@@ -18,16 +18,6 @@ class Kind(Enum):
     PREDICT = auto()
     EXPLAIN = auto()
     DESCRIBE = auto()
-
-
-class Handler(Protocol):
-    """The part of a handler that is used here."""
-
-    context: Context | None
-
-    def preprocess(self, data: list[Any]) -> Any: ...
-    def explain_handle(self, data_preprocess: Any, raw_data: list[Any]) -> Any: ...
-    def describe_handle(self) -> Any: ...
 
 
 def kind_of(headers: Mapping[str, Any]) -> Kind:
@@ -55,7 +45,7 @@ def kinds_of(context: Any, rows: int) -> list[Kind]:
     return kinds if len(kinds) == rows else kinds[:1] * rows
 
 
-def answer(handler: Handler, data: Any, context: Any, predict: Callable[[list[Any]], Any]) -> Any:
+def answer(handler: Any, data: Any, context: Any, predict: Callable[[list[Any]], Any]) -> Any:
     """Run a batch through a handler, each row as its kind.
 
     Args:
@@ -74,7 +64,7 @@ def answer(handler: Handler, data: Any, context: Any, predict: Callable[[list[An
 
 
 def _answer_apart(
-    handler: Handler, data: Sequence[Any], context: Context, kinds: Sequence[Kind], predict: Callable[[list[Any]], Any]
+    handler: Any, data: Sequence[Any], context: Context, kinds: Sequence[Kind], predict: Callable[[list[Any]], Any]
 ) -> list[Any]:
     def explain(rows: list[Any]) -> Any:
         with with_plain_model(handler):

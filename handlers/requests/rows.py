@@ -10,7 +10,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tsctl.handlers import wire
@@ -207,6 +207,14 @@ def _decode(content_type: str, value: bytes | memoryview) -> Any:
         with contextlib.suppress(Exception):  # the handler may have closed stdout, or put something else in its place
             print(f"a body of type {kind} could not be decoded and is passed on as bytes: {error}")  # noqa: T201
     return bytearray(value)
+
+
+def value_of(row: Any) -> Any:
+    """Return the value of a row as the handler finds it: its `data`, else its `body`; of no dict, the row itself."""
+    if not isinstance(row, Mapping):
+        return row
+    value = row.get("data")
+    return row.get("body") if value is None else value
 
 
 def headers_of(row: wire.Row) -> dict[str, Any]:

@@ -73,9 +73,6 @@ def spec_elsewhere(name: str) -> ModuleSpec | None:
     return _Finder().find_spec(name)
 
 
-__all__ = ["ABSENT", "TABLE", "install", "spec_elsewhere"]
-
-
 def look_in(model_dir: Path) -> None:
     """Look for the names that `__main__` lacks in the modules of a directory that are imported."""
     sys.modules["__main__"].__getattr__ = _Lookup(model_dir)  # type: ignore[method-assign]  # PEP 562

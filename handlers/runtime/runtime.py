@@ -18,7 +18,7 @@ from tsctl.handlers.runtime.failures import bad_request, failed, tell_failure
 from tsctl.handlers.runtime.gpu_context import GpuContext
 from tsctl.handlers.runtime.out_of_memory import is_out_of_memory, make_room
 from tsctl.handlers.sdk.batches import FileBatches
-from tsctl.handlers.sdk.built_in import declaration_of_model, declaration_under
+from tsctl.handlers.sdk.built_in import check_inputs, declaration_of_model, declaration_under
 from tsctl.handlers.sdk.context import Context, RequestProcessor
 from tsctl.handlers.sdk.errors import (
     InvalidResult,
@@ -272,6 +272,8 @@ class Runtime:
             return optimize(self._entry.instance, asked, model_dir, self.config, batch_size, apart=apart, beside=beside)
         finally:
             self._context.end_batch()
+            if self._context.system_properties["gpu_id"] is not None:
+                make_room(collect=True)  # of what was compared: other workers of the GPU, and its budget, can have it
 
     def run(self, rows: Sequence[wire.Row], send: SendPieces = no_pieces, *, isolate: bool = True) -> list[wire.Answer]:
         """Run a batch; return one answer per row, in order, whatever the handler does.
@@ -525,8 +527,6 @@ def _as_declared(entry: EntryPoint, inputs: Sequence[Mapping[str, Any]] | None) 
     elif declared is not None and declared.built_in:
         entry.declared = declaration_under(declared, inputs)
     elif declared is not None:
-        from tsctl.handlers.typed.contradiction import check_inputs
-
         check_inputs(declared, inputs)
     return entry
 

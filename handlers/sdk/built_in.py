@@ -1,4 +1,4 @@
-"""The tensors of the built-in handlers: one input, `data`, and their answer."""
+"""The tensors of the built-in handlers: one input, `data`, and their answer; and what an archive declares instead."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -92,12 +92,40 @@ def declaration_under(declared: wire.Declared, inputs: Sequence[Mapping[str, Any
         )
     is_bytes = datatypes[name] == "BYTES"
     if is_bytes == (kind == "array") and kind != "image":
-        fits = "BYTES of shape [1]" if kind == "text" else "a datatype of numbers"
-        raise HandlerError(
-            f"model-config.yaml declares the input `{name}` as {datatypes[name]}, and the built-in handler's input is"
-            f" {fits}. Correct the datatype, or remove `inputs`"
-        )
+        raise _contradiction(name, datatypes[name], "the built-in handler's input is", numbers=kind != "text")
     if not is_bytes:
         return None
     kinds = {each: kind if each == name else "bytes" if datatypes[each] == "BYTES" else "array" for each in datatypes}
     return wire.Declared([wire.Input(each, kinds[each]) for each in datatypes], batches=True, built_in=True)
+
+
+def check_inputs(declared: wire.Declared, inputs: Sequence[Mapping[str, Any]]) -> None:
+    """Check that the archive declares what a typed handler's function takes.
+
+    Args:
+        inputs: as the daemon has checked them: each with a name and a datatype.
+
+    Raises:
+        HandlerError: an input has no argument, or its datatype is none that the argument is made of.
+    """
+    arguments = {each.name: each for each in declared.inputs}
+    for each in inputs:
+        name, datatype = str(each.get("name")), each.get("datatype")
+        argument = arguments.get(name)
+        if argument is None:
+            raise HandlerError(
+                f"model-config.yaml declares the input `{name}`, and the function has no such argument: it takes"
+                f" {', '.join(f'`{known}`' for known in arguments) or 'none'}. Rename one of them, or remove `inputs`"
+            )
+        numbers = argument.kind in ("array", "tensor")
+        if numbers == (datatype == "BYTES"):
+            made = f"the function's argument `{name}: {argument.annotation}` is made of"
+            raise _contradiction(name, datatype, made, numbers=numbers)
+
+
+def _contradiction(name: str, datatype: object, takes: str, *, numbers: bool) -> HandlerError:
+    fits = "a datatype of numbers" if numbers else "BYTES of shape [1]"
+    return HandlerError(
+        f"model-config.yaml declares the input `{name}` as {datatype}, and {takes} {fits}. Correct the datatype, or"
+        " remove `inputs`"
+    )

@@ -28,7 +28,7 @@ def decoder_of(argument: Argument, pixels: Pixels) -> Decode:
         pixels: of the images, and samples of the sounds, that are decoded together; a decoder of these also raises
             TooManyPixels.
     """
-    decode = _BY_KIND[argument.target.kind](argument, pixels)
+    decode = _decoder(argument.target, argument.name, pixels)
     if argument.target.items is not None:
         decode = _several(argument, argument.target.items, pixels, decode)
     optional = argument.target.optional
@@ -46,13 +46,47 @@ def decoder_of(argument: Argument, pixels: Pixels) -> Decode:
     return decode_part
 
 
+def _decoder(target: Target, name: str, pixels: Pixels) -> Decode:
+    """Return the decoder of one value; what it needs is imported for handlers that have such a value."""
+    kind, dtype = target.type, target.dtype
+    match target.kind:
+        case "text":
+            return _text(None if kind is str else kind)
+        case "json":
+            return _json(kind, name)
+        case "image":
+            from tsctl.handlers.requests.images import decode_image
+
+            return lambda part: decode_image(_file_of(part), pixels.most, admit=pixels.admit)
+        case "audio":
+            from tsctl.handlers.requests.audio import decode_audio
+
+            return lambda part: decode_audio(_file_of(part), pixels.admit)
+        case "array":
+            from tsctl.handlers.typed.arrays import array_of, array_of_elements
+
+            return lambda part: (
+                array_of(part.value, dtype)
+                if part.tensor is None
+                else array_of_elements(part.tensor, part.value, dtype)
+            )
+        case "tensor":
+            from tsctl.handlers.typed.arrays import tensor_of, tensor_of_elements
+
+            return lambda part: (
+                tensor_of(part.value) if part.tensor is None else tensor_of_elements(part.tensor, part.value)
+            )
+        case "bytes":
+            return lambda part: kind(_bytes_of(part))
+
+
 def _several(argument: Argument, items: Target, pixels: Pixels, whole: Decode) -> Decode:
     """Return the decoder of a list: of the parts of one name, or of what one part holds.
 
     Args:
         whole: decodes a part that is a list in JSON; of images and arrays, one of them. A list of numbers is one array.
     """
-    one = _BY_KIND[items.kind](argument._replace(target=items), pixels)
+    one = _decoder(items, argument.name, pixels)
     files, binary = items.kind in FILES, items.kind in ("image", "audio")
 
     def decode_items(parts: list[Part]) -> list[Any]:
@@ -87,8 +121,8 @@ def _list_of(part: Part) -> Any:
         raise UnreadablePayload(f"not JSON: {message_of(error)}") from None
 
 
-def _text(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
-    kind = None if argument.target.type is str else argument.target.type
+def _text(kind: Any) -> Decode:
+    """Return the decoder of a text; `kind` is a type that it is converted to, None for a plain one."""
 
     def decode(part: Part) -> Any:
         text = part.value if part.parsed else _text_of(part)
@@ -115,8 +149,7 @@ def _text_of(part: Part) -> Any:
         ) from None
 
 
-def _json(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
-    kind, name = argument.target.type, argument.name
+def _json(kind: Any, name: str) -> Decode:
     if is_pydantic(kind):
         return _or_member(_pydantic(kind), name, _fields(kind) if hasattr(kind, "model_fields") else None)
     decoder = msgspec.json.Decoder(kind)
@@ -200,23 +233,6 @@ def _converted(value: Any, kind: Any) -> Any:
         raise UnreadablePayload(message_of(error)) from None
 
 
-def _bytes(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
-    kind = argument.target.type
-    return lambda part: kind(_bytes_of(part))
-
-
-def _image(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
-    from tsctl.handlers.requests.images import decode_image
-
-    return lambda part: decode_image(_file_of(part), pixels.most, admit=pixels.admit)
-
-
-def _audio(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
-    from tsctl.handlers.requests.audio import decode_audio
-
-    return lambda part: decode_audio(_file_of(part), pixels.admit)
-
-
 def _file_of(part: Part) -> bytes:
     """Return the bytes of a file: as they came, or from base64 in JSON or a text, which no image and no sound is."""
     if not part.parsed and part.tensor is None:
@@ -244,36 +260,3 @@ def _from_base64(text: Any) -> bytes:
         return base64.b64decode("".join(text.split()), validate=True)  # tools that write base64 break its lines
     except ValueError as error:
         raise UnreadablePayload(f"not base64: {error}") from None
-
-
-def _array(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
-    from tsctl.handlers.typed.arrays import array_of, array_of_elements
-
-    dtype = argument.target.dtype
-
-    def decode(part: Part) -> Any:
-        if part.tensor is not None:
-            return array_of_elements(part.tensor, part.value, dtype)
-        return array_of(part.value, dtype)
-
-    return decode
-
-
-def _tensor(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
-    from tsctl.handlers.typed.arrays import tensor_of, tensor_of_elements
-
-    def decode(part: Part) -> Any:
-        return tensor_of(part.value) if part.tensor is None else tensor_of_elements(part.tensor, part.value)
-
-    return decode
-
-
-_BY_KIND: dict[str, Callable[[Argument, Pixels], Decode]] = {
-    "array": _array,
-    "audio": _audio,
-    "bytes": _bytes,
-    "image": _image,
-    "json": _json,
-    "tensor": _tensor,
-    "text": _text,
-}

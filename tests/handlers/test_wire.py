@@ -24,32 +24,14 @@ def test_a_message_is_read_as_it_was_written(message: Any) -> None:
     assert decode(wire.encode(message)[wire.LENGTH.size :]) == message
 
 
-def test_several_frames_in_one_chunk_come_out_in_order() -> None:
-    chunk = b"".join(wire.encode(wire.Hello(pid)) for pid in (1, 2, 3))
+def test_frames_come_out_whole_and_in_order_wherever_the_stream_is_cut() -> None:
+    sent = [b"", bytes(wire.encode(wire.Hello(1))[wire.LENGTH.size :]), b"", bytes(range(256)), b""]
+    stream = b"".join(wire.LENGTH.pack(len(each)) + each for each in sent)
 
-    received = [wire.decode_for_daemon(frame) for frame in frames_of([chunk])]
-
-    assert received == [wire.Hello(1), wire.Hello(2), wire.Hello(3)]
-
-
-def test_a_frame_and_the_start_of_the_next_in_one_chunk() -> None:
-    first, second = wire.encode(wire.Hello(1)), wire.encode(wire.Hello(2))
-    reader = FrameReader()
-
-    early = list(reader.feed(bytes(first + second[:3])))
-    late = list(reader.feed(bytes(second[3:])))
-
-    assert [wire.decode_for_daemon(frame) for frame in early] == [wire.Hello(1)]
-    assert [wire.decode_for_daemon(frame) for frame in late] == [wire.Hello(2)]
-
-
-@pytest.mark.parametrize("missing", [1, 5], ids=["its last byte", "most of its head"])
-def test_a_frame_that_lacks_something_is_kept_back(missing: int) -> None:
-    frame = wire.encode(wire.Loaded(0.5, own_handle=True))
-
-    received = frames_of([bytes(frame[:-missing])])
-
-    assert received == []
+    for cut in range(len(stream)):
+        assert frames_of([stream[:cut], stream[cut:]]) == sent
+    assert frames_of([bytes([each]) for each in stream]) == sent
+    assert frames_of([stream[:-1]]) == sent[:-1], "what lacks something is kept back"
 
 
 class OldLoaded(msgspec.Struct, array_like=True, tag=2):
@@ -90,20 +72,6 @@ def test_an_older_daemon_reads_what_a_typed_handler_says_first() -> None:
 def test_the_daemon_rejects_a_declaration_with(declared: list[object]) -> None:
     with pytest.raises(wire.BrokenMessage):
         wire.decode_for_daemon(msgspec.msgpack.encode([2, 0.5, True, [], [], declared]))
-
-
-def test_an_empty_message_is_a_frame_of_its_own() -> None:
-    empty = wire.LENGTH.pack(0)
-
-    received = frames_of([empty + empty + empty[:2], empty[2:]])
-
-    assert received == [b"", b"", b""]
-
-
-def test_the_length_counts_the_message_and_not_itself() -> None:
-    frame = wire.encode(wire.Hello(4711))
-
-    assert wire.LENGTH.unpack_from(frame)[0] == len(frame) - wire.LENGTH.size
 
 
 def test_a_payload_arrives_as_a_view_into_its_frame() -> None:

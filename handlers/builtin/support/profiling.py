@@ -8,9 +8,8 @@ ten most expensive operations to the model's log. A handler may override both in
 import logging
 import os
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -20,25 +19,12 @@ _log = logging.getLogger(__name__)
 _ROWS = 10
 
 
-class Profiled(Protocol):
-    """The part of a handler that is used here."""
-
-    manifest: dict[str, Any]
-    profiler_args: dict[str, Any]
-
-    def preprocess(self, data: list[Any]) -> Any: ...
-
-    def inference(self, data: Any) -> Any: ...
-
-    def postprocess(self, data: Any) -> list[Any]: ...
-
-
 def wanted() -> bool:
     """Return whether ENABLE_TORCH_PROFILER is set; any value counts, as in TorchServe."""
     return bool(os.environ.get("ENABLE_TORCH_PROFILER"))
 
 
-def predict_profiled(handler: Profiled, data: list[Any]) -> list[Any]:
+def predict_profiled(handler: Any, data: list[Any]) -> list[Any]:
     """Run the three stages under the profiler, each recorded under its name."""
     with torch.profiler.profile(**_arguments(handler)) as profile:
         with torch.profiler.record_function("preprocess"):
@@ -46,27 +32,18 @@ def predict_profiled(handler: Profiled, data: list[Any]) -> list[Any]:
         with torch.profiler.record_function("inference"):
             output = handler.inference(prepared)
         with torch.profiler.record_function("postprocess"):
-            items = handler.postprocess(output)
+            items: list[Any] = handler.postprocess(output)
     _log.info(profile.key_averages().table(sort_by="cpu_time_total", row_limit=_ROWS))
     return items
 
 
-def _arguments(handler: Profiled) -> dict[str, Any]:
-    arguments = handler.profiler_args
+def _arguments(handler: Any) -> dict[str, Any]:
+    arguments: dict[str, Any] = handler.profiler_args
     if not arguments:
         arguments.update(activities=torch.profiler.supported_activities(), record_shapes=True)
     if "on_trace_ready" not in arguments:
-        arguments["on_trace_ready"] = _trace_writer(_name_of(handler))
+        # A handler's own `initialize` may leave its manifest out.
+        model = (handler.manifest or {}).get("model", {}).get("modelName", "")
+        folder = Path(tempfile.gettempdir(), "pytorch_profiler", model)
+        arguments["on_trace_ready"] = torch.profiler.tensorboard_trace_handler(str(folder))
     return arguments
-
-
-def _name_of(handler: Profiled) -> str:
-    """Return the model's name; empty where a handler's own `initialize` leaves its manifest out."""
-    name: str = (handler.manifest or {}).get("model", {}).get("modelName", "")
-    return name
-
-
-def _trace_writer(model: str) -> Callable[..., None]:
-    folder = Path(tempfile.gettempdir(), "pytorch_profiler", model)
-    writer: Callable[..., None] = torch.profiler.tensorboard_trace_handler(str(folder))
-    return writer

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -53,16 +53,9 @@ def make(
         NotExportable: the model cannot be exported, or its libraries answer differently from the model.
         Exception: a compiler may raise anything.
     """
-    calls = {size: record(size) for size in {*SIZES, batch_size}}
-    first = calls[1]
-    if any(call.input_spec != first.input_spec or call.output_spec != first.output_spec for call in calls.values()):
-        raise NotExportable("the model's arguments or output are nested differently from batch to batch")
-    batched = batched_inputs(*(calls[size] for size in SIZES))
-    output_spec = written_spec(first.output_spec)
-    description = Description(
-        written_spec(first.input_spec), [str(each.dtype).removeprefix("torch.") for each in first.inputs], {}
-    )
-    flat = Flat(model, first.input_spec).eval()
+    calls, batched, description = described(record, {*SIZES, batch_size})
+    output_spec = written_spec(calls[1].output_spec)
+    flat = Flat(model, calls[1].input_spec).eval()
     sizes = {FULL: batch_size, ONE: 1, REST: 3}
     if batch_size == 1:
         del sizes[ONE]
@@ -78,6 +71,27 @@ def make(
     packages = Packages(folder, description, model)
     description.drift = packages.drift = _check(packages, calls, batch_size)
     return description, packages
+
+
+def described(
+    record: Callable[[int], Recorded], sizes: Collection[int]
+) -> tuple[dict[int, Recorded], list[bool], Description]:
+    """Return the model's calls for batches of these sizes, for each input whether its first dimension is the batch's,
+    and a description that lacks the graphs.
+
+    Args:
+        sizes: `SIZES` among them.
+
+    Raises:
+        NotExportable: the calls differ in more than the batch's size.
+    """
+    calls = {size: record(size) for size in sizes}
+    first = calls[1]
+    if any(call.input_spec != first.input_spec or call.output_spec != first.output_spec for call in calls.values()):
+        raise NotExportable("the model's arguments or output are nested differently from batch to batch")
+    batched = batched_inputs(*(calls[size] for size in SIZES))
+    dtypes = [str(each.dtype).removeprefix("torch.") for each in first.inputs]
+    return calls, batched, Description(written_spec(first.input_spec), dtypes, {})
 
 
 def written_spec(spec: pytree.TreeSpec) -> str:

@@ -14,7 +14,7 @@ from tsctl.handlers.process.connection import DaemonConnection
 from tsctl.handlers.process.continuous import Active, Continuous
 from tsctl.handlers.process.ranks.leader import Leader
 from tsctl.handlers.process.row_window import LEFT
-from tsctl.handlers.process.schedule import InTurn, RowConversation, Running
+from tsctl.handlers.process.schedule import Conversation, InTurn
 from tsctl.handlers.runtime.runtime import Runtime, SendPieces, no_pieces
 from tsctl.handlers.runtime.steps import Stepped, SteppedRuntime
 from tsctl.handlers.sdk.errors import HandlerError
@@ -127,9 +127,7 @@ class FollowingContinuous(Continuous):
                 self._end(row.number, outcome[0])
 
 
-def together(
-    mode: wire.Mode, runtime: Runtime, connection: DaemonConnection, leader: Leader | None
-) -> tuple[RowConversation | None, Running]:
+def together(mode: wire.Mode, runtime: Runtime, connection: DaemonConnection, leader: Leader | None) -> Conversation:
     """Return the way to run this model at a rank, as `schedule.alone`; the leader is None at another rank than 0.
 
     Raises:
@@ -137,10 +135,9 @@ def together(
     """
     if runtime.config.get("pipeline"):
         raise HandlerError("model-config.yaml: `pipeline: true` is not possible with `parallelType`: ranks keep step")
-    in_turn = FollowingInTurn(runtime, connection) if leader is None else LeadingInTurn(runtime, connection, leader)
     if mode == "batch":
-        return None, in_turn
+        return FollowingInTurn(runtime, connection) if leader is None else LeadingInTurn(runtime, connection, leader)
     assert isinstance(runtime, SteppedRuntime)
     if leader is None:
-        return FollowingContinuous(runtime, connection), in_turn
-    return LeadingContinuous(runtime, connection, leader), in_turn
+        return FollowingContinuous(runtime, connection)
+    return LeadingContinuous(runtime, connection, leader)

@@ -7,7 +7,8 @@ ends its own process, and the exit code is reported.
            ──▶ tell(number, frame)    ──▶              any other frame
            ◀── news() ◀────────────────── process      all other frames, output, the end; one call always waits
 
-Ray runs calls in any order, so frames are numbered, in both directions (frames.py).
+Ray runs calls in any order, so frames are numbered, in both directions (frames.py). Ray is imported when an actor asks
+it something: tests of an actor do without.
 """
 
 import asyncio
@@ -22,10 +23,31 @@ import msgspec
 from tsctl.handlers import wire
 from tsctl.handlers.orders import THREAD_VARIABLES
 from tsctl.handlers.ray.frames import LOAD, FrameOrder, batch_of, tag_of
-from tsctl.handlers.ray.node import here
 from tsctl.handlers.ray.node.model_files import Copies, cache_dir
 from tsctl.handlers.ray.node.process import NodeProcess, ProcessNews
 from tsctl.handlers.ray.node.versions import Versions, versions_here
+
+
+def node_id() -> str:
+    """Return the id of the node that this process runs on."""
+    import ray
+
+    return str(ray.get_runtime_context().get_node_id())
+
+
+def has_gpu() -> bool:
+    """Return whether this process was given a GPU; it sees no other."""
+    import ray
+
+    return bool(ray.get_gpu_ids())
+
+
+def fetch(reference: Any) -> bytes:
+    """Return the object that a reference names. Blocks."""
+    import ray
+
+    piece: bytes = ray.get(reference)
+    return piece
 
 
 class ActorFacts(NamedTuple):
@@ -48,8 +70,8 @@ class WorkerActor:
 
     async def facts(self) -> ActorFacts:
         """Return where the actor is."""
-        node_id = here.node_id()
-        return ActorFacts(node_id, f"{socket.gethostname()}/{node_id[:8]}", versions_here())
+        here = node_id()
+        return ActorFacts(here, f"{socket.gethostname()}/{here[:8]}", versions_here())
 
     async def find_copy(self, digest: str) -> bool:
         """Return whether the node has the model's files; if so, they are used by this worker."""
@@ -67,7 +89,7 @@ class WorkerActor:
 
         def fetched() -> Iterator[bytes]:
             for piece in pieces:
-                yield here.fetch(piece)
+                yield fetch(piece)
 
         self._directory = await asyncio.to_thread(self._copies.unpack, digest, fetched())
 
@@ -113,6 +135,6 @@ class WorkerActor:
         """Return a Load with this node's directory and GPU: Ray shows a worker its own GPUs only."""
         load = wire.decode_for_worker(frame)
         assert isinstance(load, wire.Load)
-        gpu = 0 if here.has_gpu() else None
+        gpu = 0 if has_gpu() else None
         local = msgspec.structs.replace(load, model_dir=str(self._directory), gpu_id=gpu, group="", in_place=False)
         return bytes(wire.encode(local)[wire.LENGTH.size :])

@@ -128,22 +128,6 @@ def test_of_a_very_long_image_only_the_middle_is_resized(size: tuple[int, int], 
         assert middle(other) is other, "any other is resized whole"
 
 
-def test_a_subclass_with_its_own_transform_gets_the_files_own_mode(classifier: ImageClassifier) -> None:
-    modes: list[str] = []
-
-    def digits(image: Image.Image) -> torch.Tensor:
-        modes.append(image.mode)
-        return torch.full((1, 28, 28), 0.5)
-
-    classifier.image_processing = digits  # as an MNIST handler does: one channel, 28 × 28
-
-    tensor = classifier.preprocess([{"data": encoded(Image.new("L", (28, 28), 7))}])
-
-    assert modes == ["L"]
-    assert tensor.shape == (1, 1, 28, 28)
-    assert tensor.device == DEVICE
-
-
 SETTINGS = {"mean": 0.5, "std": 0.5, "resize": 90, "crop": [64, 80], "interpolation": "bicubic", "classes": ["r", "g"]}
 
 

@@ -150,14 +150,6 @@ def test_what_is_no_image_is_unreadable(body: bytes) -> None:
         decode_image(body)
 
 
-def test_an_image_that_would_fill_the_memory_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
-    body = encoded(Image.new("1", (100, 100)))
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)
-
-    with pytest.raises(UnreadablePayload, match="decompression bomb"):
-        decode_image(body)
-
-
 def test_a_lack_of_memory_is_not_the_images_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(file: object) -> None:
         raise MemoryError
@@ -321,7 +313,7 @@ def test_an_image_of_absurdly_many_pixels(
 
     unreadable = handler.prepare([{"body": encoded(upright())}])
 
-    assert (unreadable == {}) is answered
+    assert ["decompression bomb" in str(why) for why in unreadable.values()] == [True] * (not answered)
 
 
 def test_processes_that_read_images_inherit_that_pillow_has_no_limit(

@@ -94,29 +94,40 @@ class RowDaemon:
 
 
 @contextmanager
-def row_worker(model_dir: Path, handler: str, mode: wire.Mode, *, isolate: bool | None = None) -> Iterator[RowDaemon]:
-    """Start a worker with this handler; it ends with the block."""
+def on_thread(load: wire.Load) -> Iterator[tuple[socket.socket, list[int]]]:
+    """Run a worker on a thread, with this load; it ends with the block.
+
+    Yields:
+        The daemon's end, and where its exit code will be.
+    """
     ours, theirs = socket.socketpair()
     ours.settimeout(PATIENCE)
-    daemon = RowDaemon(ours)
-    write(model_dir / "mine.py", handler)
-    load = load_of(model_dir)
-    load.mode, load.isolate = mode, isolate
     codes: list[int] = []
 
     def work() -> None:
         try:
             codes.append(serve(DaemonConnection(theirs)))
         except (BrokenPipeError, ConnectionResetError):
-            codes.append(0)
+            codes.append(0)  # as `converse` leaves
 
     thread = threading.Thread(target=work)
     with ours, theirs:
         thread.start()
-        daemon.tell(load)
-        daemon.hear(lambda: daemon.loaded is not None)
-        yield daemon
-        ours.shutdown(socket.SHUT_WR)
+        ours.sendall(wire.encode(load))
+        yield ours, codes
+        ours.close()
         thread.join(PATIENCE)
     assert not thread.is_alive()
+
+
+@contextmanager
+def row_worker(model_dir: Path, handler: str, mode: wire.Mode, *, isolate: bool | None = None) -> Iterator[RowDaemon]:
+    """Start a worker with this handler; it ends with the block."""
+    write(model_dir / "mine.py", handler)
+    load = load_of(model_dir)
+    load.mode, load.isolate = mode, isolate
+    with on_thread(load) as (ours, codes):
+        daemon = RowDaemon(ours)
+        daemon.hear(lambda: daemon.loaded is not None)
+        yield daemon
     assert codes == [0 if isinstance(daemon.loaded, wire.Loaded) else wire.EXIT_LOAD_FAILED]

@@ -1,22 +1,21 @@
 """A worker streams no faster than its clients read: real sockets, real threads, and a daemon played by the test."""
 
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.handlers.process.row_daemon import on_thread
 from tests.handlers.samples import row, write
 from tests.handlers.test_worker import load_of
 from tsctl.handlers import wire
 from tsctl.handlers.credit import GRANT, WINDOW, Windows, cost_of
 from tsctl.handlers.frame_reader import FrameReader
 from tsctl.handlers.process import schedule as module
-from tsctl.handlers.process.connection import DaemonConnection
-from tsctl.handlers.worker import serve
 
 PATIENCE = 0.2  # seconds
 PIECE = 100_000  # bytes
@@ -61,7 +60,6 @@ class Daemon:
 
     def __init__(self, sock: socket.socket) -> None:
         self.said: list[wire.ToDaemon] = []
-        self.code: int | None = None
         self._sock = sock
         self._reader = FrameReader()
 
@@ -100,38 +98,25 @@ def is_cut(message: wire.ToDaemon) -> bool:
 
 @pytest.fixture
 def start(model_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    """Start a worker on a thread; its batches wait for PATIENCE in all, which no test waits for but to see it."""
+    """Start a worker; its batches wait for PATIENCE in all, which no test waits for but to see it."""
     monkeypatch.setattr(module, "Windows", partial(Windows, PATIENCE))
-    ours, theirs = socket.socketpair()
-    ours.settimeout(20.0)
-    daemon = Daemon(ours)
-    threads: list[threading.Thread] = []
+    write(model_dir / "mine.py", STREAMS)
+    write(model_dir / "lanes.py", LANES)
+    with ExitStack() as ends:
+        codes: list[int] = []
 
-    def run(handler: str) -> Daemon:
-        config = "pipeline: true" if handler == "lanes.py" else ""
-        write(model_dir / "mine.py", STREAMS)
-        write(model_dir / "lanes.py", LANES)
-        (model_dir / "model-config.yaml").write_text(config)
-        load = load_of(model_dir, handler)
-        load.manifest = {"model": {"configFile": "model-config.yaml"}}
+        def run(handler: str) -> Daemon:
+            nonlocal codes
+            (model_dir / "model-config.yaml").write_text("pipeline: true" if handler == "lanes.py" else "")
+            load = load_of(model_dir, handler)
+            load.manifest = {"model": {"configFile": "model-config.yaml"}}
+            ours, codes = ends.enter_context(on_thread(load))
+            daemon = Daemon(ours)
+            daemon.hear(lambda message: isinstance(message, wire.Loaded))
+            return daemon
 
-        def work() -> None:
-            try:
-                daemon.code = serve(DaemonConnection(theirs))
-            except (BrokenPipeError, ConnectionResetError):
-                daemon.code = 0  # as `converse` leaves
-
-        threads.append(threading.Thread(target=work))
-        threads[0].start()
-        daemon.tell(load)
-        daemon.hear(lambda message: isinstance(message, wire.Loaded))
-        return daemon
-
-    with theirs:
         yield run
-        ours.close()
-        threads[0].join(20.0)
-    assert daemon.code == 0
+    assert codes == [0]
 
 
 @pytest.mark.parametrize("handler", ["mine.py", "mine.py:threaded", "lanes.py"])

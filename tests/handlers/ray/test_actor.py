@@ -10,7 +10,7 @@ from tests.handlers.ray.test_frames import frame_of
 from tests.kit.archives import write_files
 from tests.kit.in_loop import InLoop
 from tsctl.handlers import wire
-from tsctl.handlers.ray.node import here
+from tsctl.handlers.ray.node import actor as room
 from tsctl.handlers.ray.node.actor import WorkerActor
 from tsctl.handlers.ray.node.model_files import digest_of, pieces_of
 from tsctl.handlers.ray.node.process import MOST_OUTPUT
@@ -37,9 +37,9 @@ class Node:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, gpu: bool = False) -> None:
         monkeypatch.setenv("TSCTL_RAY_CACHE", str(folder / "cache"))
-        monkeypatch.setattr(here, "node_id", lambda: "abcdefgh1234")
-        monkeypatch.setattr(here, "has_gpu", lambda: gpu)
-        monkeypatch.setattr(here, "fetch", lambda piece: piece)
+        monkeypatch.setattr(room, "node_id", lambda: "abcdefgh1234")
+        monkeypatch.setattr(room, "has_gpu", lambda: gpu)
+        monkeypatch.setattr(room, "fetch", lambda piece: piece)
         self.model = write_files(folder / "model", {"mine.py": HANDLER})
         self.actor = WorkerActor()
         self.output = b""

@@ -6,9 +6,9 @@ import os
 import socket
 from collections.abc import AsyncIterator
 
-from tests.kit.ray_cluster import FakeCluster, facts, until
+from tests.kit.ray_cluster import FakeCluster, until
 from tsctl.handlers.ray import messages
-from tsctl.handlers.ray.messages import ActorOptions, Connect, KillRemote, Placed, RemoteEnded, StartRemote
+from tsctl.handlers.ray.messages import ActorOptions, Connect, KillRemote, RemoteEnded, StartRemote
 from tsctl.handlers.ray.order_taker import OrderTaker
 
 OPTIONS = ActorOptions()
@@ -70,15 +70,7 @@ async def test_workers_are_started_on_the_cluster_of_the_first_order() -> None:
         await until(lambda: len(bench.clusters[-1].actors) == 2)
 
         assert bench.clusters[-1].address == "head:6379"
-        for actor in bench.clusters[-1].actors:
-            await until(lambda actor=actor: "facts" in actor.asked)  # type: ignore[misc]
-            actor.answer("facts", facts())
-            await until(lambda actor=actor: "find_copy" in actor.asked)  # type: ignore[misc]
-            actor.answer("find_copy", True)
-            await until(lambda actor=actor: "start" in actor.asked)  # type: ignore[misc]
-            actor.answer("start", 77)
-        await until(lambda: len(bench.reports()) == 2)
-        assert bench.heard == [Placed(1, "n1", 77), Placed(2, "n1", 77)]
+        assert [actor.name for actor in bench.clusters[-1].actors] == ["m/1.0 1.1", "m/1.0 2.1"]
 
 
 async def test_a_killed_worker_is_reported_once() -> None:
@@ -91,6 +83,7 @@ async def test_a_killed_worker_is_reported_once() -> None:
         await until(lambda: bool(bench.reports()))
         await asyncio.sleep(0.01)
         assert bench.reports() == [RemoteEnded(1, -9)]
+        await until(lambda: bench.clusters[-1].actors[0].killed)
 
 
 async def test_a_daemon_that_has_gone_ends_all_workers() -> None:

@@ -111,13 +111,6 @@ async def test_a_worker_is_placed_gets_its_files_and_starts() -> None:
         assert bench.reports == [Placed(5, "n1", 77)]
 
 
-async def test_a_model_that_the_node_has_is_not_sent() -> None:
-    async with worker() as bench:
-        await bench.start()
-
-        assert "unpack" not in [method for method, _ in bench.actor.calls]
-
-
 async def test_the_daemon_is_told_why_an_actor_has_no_node(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "PENDING", 0.001)
 
@@ -228,14 +221,6 @@ async def test_a_worker_whose_actor_is_lost_has_ended(error: Any, lost: str, avo
 
         assert await bench.end() == RemoteEnded(5, -9, lost)
         assert bench.cluster.avoided == avoided
-
-
-async def test_a_killed_worker_takes_its_actor_along() -> None:
-    async with worker() as bench:
-        await bench.start()
-        bench.worker.kill()
-
-        assert await bench.end() == RemoteEnded(5, -9)
 
 
 async def test_a_worker_that_the_daemon_lets_go_leaves_by_itself() -> None:

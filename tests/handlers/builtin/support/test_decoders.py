@@ -40,13 +40,6 @@ def test_each_decodes_alone_and_the_caller_keeps_its_threads() -> None:
     assert torch.get_num_threads() == 3
 
 
-def test_several_decode_at_the_same_time() -> None:
-    torch.set_num_threads(3)
-    together = threading.Barrier(3)  # breaks the test if they come one after the other
-
-    assert list(Decoders().map(waiting(together), range(6))) == list(range(6))
-
-
 @pytest.mark.parametrize(("threads", "rows"), [(1, 8), (4, 1)])
 def test_one_thread_or_one_row_stays_with_the_caller(threads: int, rows: int) -> None:
     torch.set_num_threads(threads)

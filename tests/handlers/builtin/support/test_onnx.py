@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,25 @@ from tsctl.handlers.sdk.errors import HandlerError
 pytestmark = pytest.mark.slow  # onnxruntime takes its time to import
 
 
-def write_model(path: Path, outputs: int = 1) -> None:
-    """Write a model with the inputs a and b, whose first output is a + b and whose second is a."""
+def write_model(
+    path: Path, *, inputs: Sequence[str] = ("a", "b"), outputs: Sequence[str] = ("sum",), rows: int | str = "rows"
+) -> None:
+    """Write a model of so many rows: `sum` is that of its first and its last input, `same` is `a`."""
     onnx = pytest.importorskip("onnx")
     helper, floats = onnx.helper, onnx.TensorProto.FLOAT
-    values = {name: helper.make_tensor_value_info(name, floats, ["rows", 2]) for name in ("a", "b", "sum", "same")}
-    nodes = [helper.make_node("Add", ["a", "b"], ["sum"]), helper.make_node("Identity", ["a"], ["same"])][:outputs]
-    results = [values["sum"], values["same"]][:outputs]
-    graph = helper.make_graph(nodes, "adder", [values["a"], values["b"]], results)
-    opset = helper.make_opsetid("", 17)
-    onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=8), path)
+    nodes = {
+        "sum": helper.make_node("Add", [inputs[0], inputs[-1]], ["sum"]),
+        "same": helper.make_node("Identity", ["a"], ["same"]),
+    }
+    given, made = (
+        [helper.make_tensor_value_info(name, floats, [rows, 2]) for name in names] for names in (inputs, outputs)
+    )
+    graph = helper.make_graph([nodes[name] for name in outputs], "adder", given, made)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+
+def write_doubling(path: Path, rows: int | str) -> None:
+    write_model(path, inputs=["a"], rows=rows)
 
 
 @pytest.fixture
@@ -73,7 +83,7 @@ def test_an_onnxruntime_without_cuda_runs_the_model_on_the_cpu_of_a_machine_with
 
 
 def test_several_outputs_are_a_list(archive: Path) -> None:
-    write_model(archive / "net.onnx", outputs=2)
+    write_model(archive / "net.onnx", outputs=["sum", "same"])
 
     results = load(archive).inference(torch.ones(1, 2), torch.ones(1, 2))
 
@@ -95,19 +105,10 @@ def test_without_onnxruntime_a_sentence_says_what_to_install(archive: Path, monk
         load(archive)
 
 
-def write_fixed(path: Path, rows: int | str) -> None:
-    """Write a model of so many rows that doubles its input."""
-    onnx = pytest.importorskip("onnx")
-    helper, floats = onnx.helper, onnx.TensorProto.FLOAT
-    values = [helper.make_tensor_value_info(name, floats, [rows, 2]) for name in ("x", "y")]
-    graph = helper.make_graph([helper.make_node("Add", ["x", "x"], ["y"])], "double", values[:1], values[1:])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
-
-
 @pytest.mark.parametrize("fixed", [1, 4])
 @pytest.mark.parametrize("rows", [1, 3, 4, 9])
 def test_a_batch_that_is_fixed_in_the_file_takes_any_number_of_rows(archive: Path, fixed: int, rows: int) -> None:
-    write_fixed(archive / "net.onnx", fixed)
+    write_doubling(archive / "net.onnx", fixed)
     handler = load(archive)
     data = torch.arange(2.0 * rows).reshape(rows, 2)
 
@@ -116,7 +117,7 @@ def test_a_batch_that_is_fixed_in_the_file_takes_any_number_of_rows(archive: Pat
 
 
 def test_a_batch_that_is_named_in_the_file_has_no_limit(archive: Path) -> None:
-    write_fixed(archive / "net.onnx", "rows")
+    write_doubling(archive / "net.onnx", "rows")
 
     assert load(archive).file_batches == FileBatches()
 
@@ -125,7 +126,7 @@ PROGRAM = """
 import json, os, sys
 from pathlib import Path
 import torch
-from tests.handlers.builtin.support.test_onnx import write_fixed
+from tests.handlers.builtin.support.test_onnx import write_doubling
 from tests.handlers.samples import row
 from tests.kit.null_gpu.cards import Delta, OnCards
 from tsctl.handlers.builtin.base import BaseHandler
@@ -134,7 +135,7 @@ from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.loader import EntryPoint
 
-write_fixed(Path(sys.argv[1], "net.onnx"), "rows")
+write_doubling(Path(sys.argv[1], "net.onnx"), "rows")
 context = Context("net", sys.argv[1], {"model": {"serializedFile": "net.onnx"}}, batch_size=2, gpu_id=0)
 
 class Images(VisionHandler):
