@@ -38,28 +38,25 @@ WARM_UP = 0.2  # of the time
 
 
 def _habits() -> list[Habit]:
-    def of(model: str) -> Habit:
-        return Habit(lambda chance: model)
-
     def hurried(model: str, slow: float) -> Habit:
         """Large bodies whose time is often over while a worker has them, or is about to begin them."""
-        return of(model)._replace(
-            words=partial(large_words, most=2 * LARGE), deadlines=(0, 30, 60, 100), slow=slow,
+        return Habit(
+            model, words=partial(large_words, most=2 * LARGE), deadlines=(0, 30, 60, 100), slow=slow,
             pause=lambda chance: chance.choice((0.0, 0.02)),
         )  # fmt: skip
 
     counts = {"steady": 3, "once": 1, "pieces": 1, "narrow": 3, "crashing": 2}
-    keeping = [of(model) for model, count in counts.items() for _ in range(count)]
-    fresh = [of(model)._replace(keep=False) for model in ("steady", "once", "pieces", "narrow")]
-    large = of("steady")._replace(words=large_words, pause=lambda chance: 0.02)  # else it would take a core for itself
+    keeping = [Habit(model) for model, count in counts.items() for _ in range(count)]
+    fresh = [Habit(model, keep=False) for model in ("steady", "once", "pieces", "narrow")]
+    large = Habit("steady", words=large_words, pause=lambda chance: 0.02)  # else it would take a core for itself
     leaving = [
-        of(model)._replace(leaves=1.0, pause=lambda chance: chance.uniform(0.0, 0.1))
+        Habit(model, leaves=1.0, pause=lambda chance: chance.uniform(0.0, 0.1))
         for model in ("steady", "once", "pieces")
     ]
     # Many of these end their workers, each with other bytes than those before.
-    crashing = of("crashing")._replace(crash=0.5, pause=lambda chance: chance.uniform(0.0, 0.3))
-    steered = [of("routed")._replace(versions=versions) for versions in ((0,), (0,), (0, 1, 2))]
-    seldom = of("asleep")._replace(keep=False, pause=lambda chance: chance.choice((0.0, 0.1, 2.5)))
+    crashing = Habit("crashing", crash=0.5, pause=lambda chance: chance.uniform(0.0, 0.3))
+    steered = [Habit("routed", versions=versions) for versions in ((0,), (0,), (0, 1, 2))]
+    seldom = Habit("asleep", keep=False, pause=lambda chance: chance.choice((0.0, 0.1, 2.5)))
     return [
         *keeping, *fresh, large, *leaving, *[hurried("steady", 0.0)] * 2, *[hurried("timed", 0.2)] * 5, crashing,
         *steered, seldom,

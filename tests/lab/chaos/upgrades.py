@@ -31,7 +31,7 @@ class Unharmed(Clients):
 
     def __init__(self, served: Served, ledger: Ledger, seed: str, grace: float) -> None:
         ledger.generations |= dict.fromkeys(MODELS, 1)
-        asks, streams = Habit(lambda chance: "answer"), Habit(lambda chance: "stream")
+        asks, streams = Habit("answer"), Habit("stream")
         idle = asks._replace(pause=lambda chance: chance.uniform(0.0, 0.8 * grace))
         habits = [asks, asks, asks, asks._replace(keep=False), asks._replace(slow=1.0), streams, idle, idle]
         super().__init__(served.url.removeprefix("http://"), ledger, seed, MODELS, habits)

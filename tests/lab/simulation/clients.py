@@ -183,8 +183,7 @@ class Reader:
 
     def take(self, piece: Reply) -> None:
         """Receive a piece of the response."""
-        if not isinstance(piece, Piece):
-            return
+        assert isinstance(piece, Piece)
         entry = self._entry
         if entry.reply is not None or entry.left:
             self._world.broken("no piece comes after the end", entry=entry, piece=len(piece.body))

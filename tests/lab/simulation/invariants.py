@@ -1,6 +1,5 @@
 """The invariants of a version at every rest of the loop, when no more calls are due; and of all at the end of a run."""
 
-import functools
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
@@ -256,7 +255,7 @@ def check_stopped(world: World) -> None:
     if any(world.placement._load.values()):
         world.broken("devices are given back", placement=world.placement)
     if world.loop.armed:
-        world.broken("no timer is left", armed=[_name(call.call) for call in world.loop.armed])
+        world.broken("no timer is left", armed=world.loop.armed)
     if world.entries:
         world.broken("everybody is answered in the end", open=list(world.entries.values()))
     if world.memory.used:
@@ -320,9 +319,3 @@ def _counted(metrics: VersionMetrics) -> dict[str, int]:
         "expired in the queue": metrics.expirations["queue"],
         "expired with a worker": metrics.expirations["worker"],
     }
-
-
-def _name(call: object) -> str:
-    while isinstance(call, functools.partial):
-        call = call.args[0] if call.args else call.func
-    return f"{getattr(call, '__qualname__', call)} of {getattr(call, '__self__', '?')!r}"

@@ -7,6 +7,7 @@ that the stall chooses, because a real loop may see its timers or its sockets fi
 
 import asyncio
 import contextlib
+import functools
 import heapq
 import itertools
 import math
@@ -42,7 +43,10 @@ class Call:
         self.due = due
 
     def __repr__(self) -> str:
-        return f"{getattr(self.call, '__qualname__', self.call)} at {self.due:.3f}"
+        call: Any = self.call
+        while isinstance(call, functools.partial):
+            call = call.args[0] if call.args else call.func
+        return f"{getattr(call, '__qualname__', call)} of {getattr(call, '__self__', '?')!r} at {self.due:.3f}"
 
     def cancel(self) -> None:
         self.call = None
@@ -116,9 +120,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     @property
     def next(self) -> float:
-        """When the next call is due; inf if there is none."""
-        if self._ready:
-            return self._now
+        """When the next call is due, of those that are not to be made now; inf if there is none."""
         return min(_head(self._timers), _head(self._outside))
 
     @property
@@ -164,14 +166,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     # asyncio's interface of a loop. Contexts are ignored: the daemon keeps nothing in one.
 
-    def time(self) -> float:
-        return self._now
-
     def get_debug(self) -> bool:
         return False
-
-    def is_running(self) -> bool:
-        return True
 
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., Any], *args: Any, **_: Any
@@ -189,11 +185,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         call = Call(callback, args, due)
         heapq.heappush(self._timers, (due, next(self._count), call))
         return call
-
-    def call_at(  # type: ignore[override]
-        self, when: float, callback: Callable[..., Any], *args: Any, **_: Any
-    ) -> Call:
-        return self.call_later(when - self._now, callback, *args)
 
     def create_future(self) -> asyncio.Future[Any]:
         return asyncio.Future(loop=self)
