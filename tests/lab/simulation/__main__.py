@@ -56,15 +56,14 @@ def explain(seed: int) -> str:
     story, plan = list[str](), draw(seed)
     failure = run(seed, story)
     drawn = ", ".join(f"{name} {chance:g}" for name, chance in plan.faults.items()) or "none"
-    traffic = plan.traffic
     lines = [
-        f"seed {plan.seed}: {len(plan.models)} models, {sum(size for _, size in traffic.bursts)} requests and "
+        f"seed {plan.seed}: {len(plan.models)} models, {sum(size for _, size in plan.bursts)} requests and "
         f"{len(plan.events)} events in {plan.span:g} s; {'then it heals' if plan.heals else 'then it is stopped'}",
         f"    a batch of n takes {plan.service[0]:g} + {plan.service[1]:g} n s, a load {plan.load_time:g} s; "
         f"grace {plan.grace:g} s{f', hurried after {plan.hurry:g} s' if plan.hurry else ''}",
         f"    faults of workers: {drawn}",
-        f"    of requests: low {traffic.low:g}, solo {traffic.solo:g}, with a deadline {traffic.timed:g}, patient "
-        f"{traffic.patient:g}, poison {traffic.poison:g}",
+        f"    of requests: low {plan.low:g}, solo {plan.solo:g}, with a deadline {plan.timed:g}, patient "
+        f"{plan.patient:g}, poison {plan.poison:g}",
         "",
     ]
     if len(story) > KEPT:

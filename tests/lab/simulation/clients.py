@@ -23,11 +23,11 @@ class Clients:
 
     def __init__(self, world: "World") -> None:
         self._world = world
-        self._callers = [Caller() for _ in range(world.plan.traffic.connections)]
+        self._callers = [Caller() for _ in range(world.plan.connections)]
         self._asked = 0
         self._bodies = random.Random(f"bodies {world.plan.seed}")  # separate from other random numbers
         self._words = random.Random(f"words {world.plan.seed}")
-        for at, size in world.plan.traffic.bursts:
+        for at, size in world.plan.bursts:
             world.loop.outside(at, self.burst, size)
 
     def burst(self, size: int) -> None:
@@ -41,9 +41,9 @@ class Clients:
         Args:
             poison: the request kills its worker; if False, by the plan's probability.
         """
-        world, chance, traffic = self._world, self._world.chance, self._world.plan.traffic
+        world, chance, plan = self._world, self._world.chance, self._world.plan
         self._asked += 1
-        poison |= chance.random() < traffic.poison and not world.healed
+        poison |= chance.random() < plan.poison and not world.healed
         name = f"r{self._asked}{'!' if poison else ''}"
         model_name, version, _ = chance.choice(world.plan.models)
         try:
@@ -86,26 +86,26 @@ class Clients:
         note_parked(served)
         world.jobs.append(job)
         world.note("%s is accepted by %r%s", name, served, _words(job))
-        if chance.random() >= traffic.patient and not world.healed:
+        if chance.random() >= plan.patient and not world.healed:
             world.loop.outside(chance.choice((0.0, 0.001, 0.05, 1.0)), self.leave, entry)
         return entry
 
     def _job(self, entry: Entry, unnamed: bool) -> Job:
-        world, chance, traffic = self._world, self._world.chance, self._world.plan.traffic
+        world, chance, plan = self._world, self._world.chance, self._world.plan
         now, settings = world.loop.now(), entry.served.model.settings
-        solo = chance.random() < traffic.solo
-        low = not solo and chance.random() < traffic.low
+        solo = chance.random() < plan.solo
+        low = not solo and chance.random() < plan.low
         entry.lane = "solo" if solo else "low" if low else "normal"
         budget = TimeBudget(settings.client_timeout, now, "its model") if settings.client_timeout else None
-        if not solo and chance.random() < traffic.timed:
+        if not solo and chance.random() < plan.timed:
             asked = chance.choice(BUDGETS)
             if budget is None or asked <= settings.client_timeout:
                 budget = TimeBudget(asked, now - chance.choice((0.0, 0.001, 0.01)), "its client")
         caller = None
         if not solo:
             caller = chance.choice(self._callers) if self._callers else Caller()
-        body: Payload = bytes(chance.choice((0, 1, traffic.large)))
-        if not solo and self._bodies.random() < traffic.stored:
+        body: Payload = bytes(chance.choice((0, 1, plan.large)))
+        if not solo and self._bodies.random() < plan.stored:
             body = world.memory.store(entry.name, self._bodies.choice(_LENGTHS)) or body
         words = self._words_of(entry.name)
         headers = [("x-request-id", entry.name), ("x-words", words)]

@@ -60,36 +60,18 @@ _EVENTS: dict[str, tuple[float, int]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
-    """The requests of a run.
-
-    Attributes:
-        bursts: (time, number of requests), in order.
-        low, solo, timed, patient, poison: fractions with low priority, about the model itself, with a deadline, of
-            clients that never disconnect, that kill their worker.
-        connections: number used in turn; 0 for a new one each time.
-        large: bytes of a body that may be large.
-        stored: the fraction of bodies in shared memory.
-    """
-
-    bursts: list[tuple[float, int]]
-    low: float
-    solo: float
-    timed: float
-    patient: float
-    poison: float
-    connections: int
-    large: int
-    stored: float
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """A run.
 
     Attributes:
         models: name, version, settings.
         faults: those that occur, each with its probability.
+        bursts: (time, number of requests), in order.
+        low, solo, timed, patient, poison: fractions of requests with low priority, about the model itself, with a
+            deadline, of clients that never disconnect, that kill their worker.
+        connections: number used in turn; 0 for a new one each time.
+        large: bytes of a body that may be large.
+        stored: the fraction of bodies in shared memory.
         service: (a, c): a batch of n takes a + c·n.
         events: (time, kind).
         span: duration of traffic and events.
@@ -106,7 +88,15 @@ class Plan:
     service: tuple[float, float]
     load_time: float
     faults: Mapping[str, float]
-    traffic: Traffic
+    bursts: list[tuple[float, int]]
+    low: float
+    solo: float
+    timed: float
+    patient: float
+    poison: float
+    connections: int
+    large: int
+    stored: float
     events: list[tuple[float, str]]
     span: float
     heals: bool
@@ -169,17 +159,15 @@ def draw(seed: int) -> Plan:
         service=(pick((0.0, 0.002, 0.01, 0.03, 0.1, 0.2)), pick((0.0, 0.0005, 0.005))),
         load_time=load_time,
         faults=faults,
-        traffic=Traffic(
-            bursts=sorted(bursts),
-            low=pick((0.0, 0.0, 0.2, 0.5)),
-            solo=pick((0.0, 0.0, 0.05)),
-            timed=pick((0.0, 0.0, 0.3, 1.0)),
-            patient=pick((1.0, 1.0, 0.8, 0.3)),
-            poison=pick((0.0, 0.0, 0.0, 0.02, 0.2)),
-            connections=pick((0, 1, 3, 10)),
-            large=pick((0, 50, 400)),
-            stored=random.Random(f"bodies {seed}").choice((0.0, 0.1, 0.5, 1.0)),
-        ),
+        bursts=sorted(bursts),
+        low=pick((0.0, 0.0, 0.2, 0.5)),
+        solo=pick((0.0, 0.0, 0.05)),
+        timed=pick((0.0, 0.0, 0.3, 1.0)),
+        patient=pick((1.0, 1.0, 0.8, 0.3)),
+        poison=pick((0.0, 0.0, 0.0, 0.02, 0.2)),
+        connections=pick((0, 1, 3, 10)),
+        large=pick((0, 50, 400)),
+        stored=random.Random(f"bodies {seed}").choice((0.0, 0.1, 0.5, 1.0)),
         events=sorted(events),
         span=start + span,
         heals=heals,
