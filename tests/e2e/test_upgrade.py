@@ -1,31 +1,23 @@
 """Replacing a running daemon: nobody notices, and if it fails nothing has happened."""
 
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.served import Served, eventually
-from tests.lab.chaos.upgrades import Unharmed, judge, serve, upgrade
+from tests.lab.chaos.upgrades import storm
 from tests.lab.harness.ledger import Ledger
 
 
-def test_clients_that_never_pause_notice_nothing_of_upgrades(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Served, "forks", False)  # its processes are found by their environment
-    served, ledger = Served(tmp_path), Ledger()
-    serve(served)
-    try:
-        with Unharmed(served, ledger, "1", grace=1.0):
-            pids = [served.pid]
-            for _ in range(3):
-                upgrade(served, grace=1.0)
-                pids.append(served.pid)
-    finally:
-        served.stop()
-    judge(served, ledger)
+def test_clients_that_never_pause_notice_nothing_of_upgrades(tmp_path: Path) -> None:
+    ledger = Ledger()
+
+    storm(Served(tmp_path), Namespace(count=3, grace=1.0, seed=1), ledger)
 
     assert (ledger.unanswered, ledger.broken) == ([], [])
     assert ledger.done["answers that ended a kept connection"] >= 3, "clients were connected to the daemons that went"
-    assert len(set(pids)) == 4
+    assert (ledger.done["upgrades"], ledger.done["upgrades whose new daemon was killed"]) == (3, 1)
 
 
 @pytest.mark.thin

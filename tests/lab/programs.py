@@ -135,7 +135,7 @@ PROOFS = {
     ),
     "simulate-faults": _lab(
         "the daemon's objects under faults that are drawn from 100 000 seeds, with versions in all modes; twenty "
-        "minutes. --first 1 takes those that run whole batches only, --seed 7 --story tells one",
+        "minutes. --first 1 takes those that run whole batches only, --seed 7 tells one",
         "simulation --seeds 100000 --first 100001",
     ),
     "upgrades": _lab(

@@ -13,135 +13,60 @@ a route had while it was under way. Another is loaded on demand, and unloaded wh
 Rows that run on their own, and sequences, are in rows.py.
 """
 
-import random
 import sys
 import time
 from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlencode
 
 from tests.e2e.served import Served, eventually
 from tests.lab.chaos import rows
+from tests.lab.chaos.faults import MODELS, WORKERS, Faults, write_generation
 from tests.lab.chaos.hostile import PREY, Hostile
 from tests.lab.harness.clients import LARGE, Clients, Habit, large_words
-from tests.lab.harness.daemon import logs, mark, pack_accounts
-from tests.lab.harness.faults import Faults
+from tests.lab.harness.daemon import logs, mark
 from tests.lab.harness.footprint import Footprint, growth, left_behind, measure, measure_again
 from tests.lab.harness.ledger import Ledger
 from tests.lab.harness.protocol_clients import ProtocolClients, all_protocol_clients
 from tests.lab.harness.storm import run
-from tests.lab.harness.verdict import Kind, Rules
+from tests.lab.harness.verdict import Kind
 
-MODELS = {
-    "steady": Rules(),
-    "once": Rules(retry=False),
-    "narrow": Rules(narrow=True),
-    "pieces": Rules(pieces=True),
-    "timed": Rules(timeout=100),
-    "crashing": Rules(retry=False),
-    "routed": Rules(),
-    "asleep": Rules(),
-}
-WORKERS = {"steady": 3, "once": 2, "pieces": 2, "narrow": 1, "timed": 1, "crashing": 1, "routed": 1}
-ROUTES = ("1.0=1", "2.0=1", "1.0=50 2.0=50", "1.0=1 2.0=9")
 # Workers of the second routed version, of the prey, and of rows; when it is calm the sleeping model has none.
 FURTHER = 2 + rows.WORKERS * len(rows.CONFIGS)
-CONFIG = "minWorkers: {workers}\nmaxWorkers: {workers}\nbatchSize: {batch}\nmaxBatchDelay: 2\nretry: {retry}\n"
-NARROW_QUEUE = 2
 WARM_UP = 0.2  # of the time
 
 
 def _habits() -> list[Habit]:
-    def of(model: str) -> Habit:
-        return Habit(lambda chance: model)
-
     def hurried(model: str, slow: float) -> Habit:
         """Large bodies whose time is often over while a worker has them, or is about to begin them."""
-        return of(model)._replace(
-            words=partial(large_words, most=2 * LARGE), deadlines=(0, 30, 60, 100), slow=slow,
+        return Habit(
+            model, words=partial(large_words, most=2 * LARGE), deadlines=(0, 30, 60, 100), slow=slow,
             pause=lambda chance: chance.choice((0.0, 0.02)),
         )  # fmt: skip
 
     counts = {"steady": 3, "once": 1, "pieces": 1, "narrow": 3, "crashing": 2}
-    keeping = [of(model) for model, count in counts.items() for _ in range(count)]
-    fresh = [of(model)._replace(keep=False) for model in ("steady", "once", "pieces", "narrow")]
-    large = of("steady")._replace(words=large_words, pause=lambda chance: 0.02)  # else it would take a core for itself
+    keeping = [Habit(model) for model, count in counts.items() for _ in range(count)]
+    fresh = [Habit(model, keep=False) for model in ("steady", "once", "pieces", "narrow")]
+    large = Habit("steady", words=large_words, pause=lambda chance: 0.02)  # else it would take a core for itself
     leaving = [
-        of(model)._replace(leaves=1.0, pause=lambda chance: chance.uniform(0.0, 0.1))
+        Habit(model, leaves=1.0, pause=lambda chance: chance.uniform(0.0, 0.1))
         for model in ("steady", "once", "pieces")
     ]
     # Many of these end their workers, each with other bytes than those before.
-    crashing = of("crashing")._replace(crash=0.5, pause=lambda chance: chance.uniform(0.0, 0.3))
-    steered = [of("routed")._replace(versions=versions) for versions in ((0,), (0,), (0, 1, 2))]
-    seldom = of("asleep")._replace(keep=False, pause=lambda chance: chance.choice((0.0, 0.1, 2.5)))
+    crashing = Habit("crashing", crash=0.5, pause=lambda chance: chance.uniform(0.0, 0.3))
+    steered = [Habit("routed", versions=versions) for versions in ((0,), (0,), (0, 1, 2))]
+    seldom = Habit("asleep", keep=False, pause=lambda chance: chance.choice((0.0, 0.1, 2.5)))
     return [
         *keeping, *fresh, large, *leaving, *[hurried("steady", 0.0)] * 2, *[hurried("timed", 0.2)] * 5, crashing,
         *steered, seldom,
     ]  # fmt: skip
 
 
-class Callers(Clients):
-    """The honest clients, over HTTP and other protocols."""
-
-    def __init__(self, address: str, ledger: Ledger, seed: str, others: Sequence[ProtocolClients]) -> None:
-        super().__init__(address, ledger, seed, MODELS, _habits())
-        for each in others:
-            each.ask(self, MODELS)
-
-
-class Changes(Faults):
-    """The faults, and changes of models."""
-
-    def _change(self, chance: random.Random) -> None:
-        while not self.over.wait(chance.uniform(0.0, 0.6)):
-            model = chance.choice(["steady", "steady", "steady", "once", "pieces", "routed"])
-            if model == "routed":
-                self._route(chance.choice(ROUTES))
-                continue
-            match chance.choice(["replace", "scale", "set", "set"]):
-                case "replace":
-                    url = write_generation(self._served, model, self.ledger.generations[model] + 1)
-                    self._replace_model(model, url, f"&initial_workers={WORKERS[model]}")
-                case "scale":
-                    workers = chance.randrange(1, WORKERS[model] + 2)
-                    path = f"/models/{model}?min_worker={workers}&max_worker={workers}"
-                    self._command("scaled", model, "PUT", path, minWorkers=workers)
-                case "set":
-                    size = 1 if MODELS[model].pieces else chance.randrange(1, 9)
-                    delay = chance.randrange(6)
-                    policy = chance.choice(["auto", "fixed", "greedy"])
-                    path = f"/models/{model}?batch_size={size}&max_batch_delay={delay}&batching={policy}"
-                    self._command("set", model, "PATCH", path, batchSize=size, maxBatchDelay=delay)
-
-    def _route(self, weights: str) -> None:
-        """Set a route; while it is being set, and where that is not acknowledged, those of both may answer."""
-        routes = self.ledger.routes["routed"]
-        before, after = routes[-1], frozenset(int(each[0]) for each in weights.split())
-        routes.append(before | after)
-        done = self._command("routes", "routed", "PUT", f"/models/routed/route?{urlencode({'weights': weights})}")
-        routes.append(after if done else before)
-
-
-def write_generation(served: Served, model: str, generation: int) -> str:
-    """Put an archive into the store that tells this number; give its file name.
-
-    Each of a model with routes is another version, each of the others is the same.
-    """
-    rules = MODELS[model]
-    batch = 1 if rules.pieces or rules.narrow or model == "crashing" else 2 if rules.timeout else 4
-    settings = CONFIG.format(workers=WORKERS.get(model, 1), batch=batch, retry=str(rules.retry).lower())
-    settings += f"jobQueueSize: {NARROW_QUEUE}\n" if rules.narrow else ""
-    settings += f"clientTimeoutInMills: {rules.timeout}\n" if rules.timeout else ""
-    settings += "loading: on_demand\nkeepAlive: 1s\n" if model == "asleep" else ""
-    return pack_accounts(served, model, generation, settings, f"{generation}.0" if model == "routed" else "1.0")
-
-
 def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
     """Warm up, then let everybody loose for the rest of the time; look what is there when it is calm."""
     journal, others = mark(served), all_protocol_clients()
-    calm: list[Footprint] = []
+    calm, upgrade_every = list[Footprint](), min(given.upgrade_every, given.seconds / 5)
     try:
         served.start(*(option for each in others for option in each.options))
         served.register("echo", name=PREY)
@@ -152,9 +77,7 @@ def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
         ledger.routes["routed"] = [frozenset({1})]
         rows.register(served)
         for share in (WARM_UP, 1 - WARM_UP):
-            _let_loose(
-                served, others, ledger, f"{given.seed} storm {len(calm)}", share * given.seconds, given.upgrade_every
-            )
+            _let_loose(served, others, ledger, f"{given.seed} storm {len(calm)}", share * given.seconds, upgrade_every)
             workers = sum(WORKERS.values()) + FURTHER
             calm.append(measure_again(served, workers, calm[0]) if calm else measure(served, workers))
             print(f"calm: {', '.join(f'{count} {what}' for what, count in calm[-1].items())}", flush=True)
@@ -168,8 +91,10 @@ def _let_loose(
     served: Served, others: Sequence[ProtocolClients], ledger: Ledger, seed: str, seconds: float, upgrade_every: float
 ) -> None:
     address = served.url.removeprefix("http://")
-    faults, hostile = Changes(served, ledger, seed, upgrade_every), Hostile(address, ledger, seed, others)
-    with Callers(address, ledger, seed, others), faults, hostile, rows.Rows(served, ledger, seed):
+    honest, hostile = Clients(address, ledger, seed, MODELS, _habits()), Hostile(address, ledger, seed, others)
+    for each in others:
+        each.ask(honest, MODELS)
+    with honest, Faults(served, ledger, seed, upgrade_every), hostile, rows.Rows(served, ledger, seed):
         time.sleep(seconds)
     rows.become_calm(served)
     for model, workers in WORKERS.items():

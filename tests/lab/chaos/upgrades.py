@@ -26,21 +26,12 @@ MODELS = {"answer": Rules(), "stream": Rules(pieces=True)}
 SETTINGS = "minWorkers: 2\nmaxWorkers: 2\nretry: true\nbatchSize: {size}\nmaxBatchDelay: 1\n"
 
 
-def serve(served: Served) -> None:
-    """Start a daemon with the models that the clients ask; whatever it starts carries a mark in its environment."""
-    mark(served)
-    served.environment["TSCTL_TEMPLATE"] = "false"
-    served.start()
-    for name, rules in MODELS.items():
-        served.tsctl("register", pack_accounts(served, name, 1, SETTINGS.format(size=1 if rules.pieces else 4)))
-
-
 class Unharmed(Clients):
     """Clients that never pause, some that pause within the grace time, and one on the control socket."""
 
     def __init__(self, served: Served, ledger: Ledger, seed: str, grace: float) -> None:
         ledger.generations |= dict.fromkeys(MODELS, 1)
-        asks, streams = Habit(lambda chance: "answer"), Habit(lambda chance: "stream")
+        asks, streams = Habit("answer"), Habit("stream")
         idle = asks._replace(pause=lambda chance: chance.uniform(0.0, 0.8 * grace))
         habits = [asks, asks, asks, asks._replace(keep=False), asks._replace(slow=1.0), streams, idle, idle]
         super().__init__(served.url.removeprefix("http://"), ledger, seed, MODELS, habits)
@@ -54,16 +45,6 @@ class Unharmed(Clients):
             if answer.status != 200 or b'"modelName": "answer"' not in answer.body:
                 self.ledger.broken.append(f"the control socket answered {answer.status}")
             self.ledger.count("control requests")
-
-
-def judge(served: Served, ledger: Ledger) -> None:
-    """Hold the ledger against what upgrades promise: every request is right, and ran once."""
-    for model, kinds in ledger.kinds.items():
-        ledger.broken += [f"{count} requests to {model}: {kind}" for kind, count in kinds.items() if kind != Kind.RIGHT]
-    ledger.broken += [f"{model} has answered nothing" for model in MODELS if not ledger.kinds[model][Kind.RIGHT]]
-    ledger.check_runs(served.folder / "journal")
-    ledger.expect("control requests", "answers that ended a kept connection")  # of the daemons that went
-    eventually(lambda: not marked(served), lambda: f"all processes end: {[command_of(pid) for pid in marked(served)]}")
 
 
 def upgrade(served: Served, grace: float) -> Any:
@@ -90,19 +71,28 @@ def upgrade_and_kill(served: Served) -> None:
 
 
 def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
-    serve(served)
+    """Replace a daemon under load; every request must be right, and run once."""
+    journal = mark(served)
     took: list[float] = []
     try:
+        served.start()
+        for name, rules in MODELS.items():
+            served.tsctl("register", pack_accounts(served, name, 1, SETTINGS.format(size=1 if rules.pieces else 4)))
         with Unharmed(served, ledger, str(given.seed), given.grace):
             for number in range(given.count):
-                if number % 10 == 9:
+                if number % 10 == 2:
                     upgrade_and_kill(served)
                     ledger.count("upgrades whose new daemon was killed")
                 took.append(upgrade(served, given.grace)["seconds"])
                 ledger.count("upgrades")
     finally:
         served.stop()
-    judge(served, ledger)
+    for model, kinds in ledger.kinds.items():
+        ledger.broken += [f"{count} requests to {model}: {kind}" for kind, count in kinds.items() if kind != Kind.RIGHT]
+    ledger.broken += [f"{model} has answered nothing" for model in MODELS if not ledger.kinds[model][Kind.RIGHT]]
+    ledger.check_runs(journal)
+    ledger.expect("control requests", "answers that ended a kept connection")  # of the daemons that went
+    eventually(lambda: not marked(served), lambda: f"all processes end: {[command_of(pid) for pid in marked(served)]}")
     print(f"an upgrade took {min(took):.2f} to {max(took):.2f} s")
 
 

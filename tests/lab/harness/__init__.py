@@ -21,7 +21,6 @@ For real daemons:
     peer      a connection, byte for byte
     protocol_clients   those of other protocols, from the folders of extensions
     clients   honest clients: each request is judged, and entered in the ledger
-    faults    workers are killed, the daemon is replaced, commands are sent; a scenario adds its changes
     daemon    the processes of a daemon, archives whose answers have an account
     footprint memory and descriptors when it is calm, and what is left in the end
 

@@ -3,12 +3,13 @@
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from tests.lab.harness.crowd import Crowd
 from tests.lab.harness.ledger import Ledger
 from tests.lab.harness.peer import Peer, Unanswered
-from tests.lab.harness.verdict import Broken, Kind, Rules, judge
+from tests.lab.harness.verdict import Asked, Broken, Kind, Rules, judge
 
 LARGE = 64 * 1024  # bytes; from here on bodies go through shared memory
 LARGEST = 512 * 1024
@@ -27,7 +28,7 @@ class Habit(NamedTuple):
     """How a client asks, one request after the other.
 
     Attributes:
-        model: draws the model of a request.
+        model: that it asks.
         keep: all on one connection.
         pause: draws the seconds before a request.
         deadlines: the milliseconds that it allows, of which one is drawn; 0 for any.
@@ -36,7 +37,7 @@ class Habit(NamedTuple):
         versions: the versions that it names, of which one is drawn; 0 for none.
     """
 
-    model: Callable[[random.Random], str]
+    model: str
     keep: bool = True
     words: Callable[[random.Random], bytes] = some_words
     pause: Callable[[random.Random], float] = lambda chance: 0.0
@@ -68,23 +69,20 @@ class Clients(Crowd):
     def _live(self, habit: Habit, chance: random.Random) -> None:
         peer: Peer | None = None
         while not self.over.wait(habit.pause(chance)):
-            model = habit.model(chance)
+            model, make = habit.model, partial(self.ledger.make, habit.model, self._rules[habit.model])
             if chance.random() < habit.leaves:
-                self._leave(model, habit.words(chance), chance)
+                self._leave(model, make(habit.words(chance)), chance)
                 continue
             slow, crash = chance.random() < habit.slow, chance.random() < habit.crash
             deadline, version = chance.choice(habit.deadlines), chance.choice(habit.versions)
-            peer = self._ask(
-                model, habit.words(chance), peer, habit.keep, deadline, slow=slow, crash=crash, version=version
-            )
+            asked = make(habit.words(chance), deadline, slow=slow, crash=crash, version=version)
+            peer = self._ask(model, asked, peer, habit.keep)
         if peer is not None:
             peer.close()
 
-    def _ask(
-        self, model: str, words: bytes, peer: Peer | None, keep: bool, deadline: int, **further: int
-    ) -> Peer | None:
+    def _ask(self, model: str, asked: Asked, peer: Peer | None, keep: bool) -> Peer | None:
         """Ask once; give the connection, if the next request may go there."""
-        asked, began = self.ledger.make(model, self._rules[model], words, deadline, **further), time.monotonic()
+        began = time.monotonic()
         try:
             peer = peer or Peer(self._address)
             peer.ask(model, asked, keep=keep)
@@ -106,10 +104,9 @@ class Clients(Crowd):
             peer.close()
         return None
 
-    def _leave(self, model: str, words: bytes, chance: random.Random) -> None:
+    def _leave(self, model: str, asked: Asked, chance: random.Random) -> None:
         """Ask on a connection of its own, and leave in the middle."""
         kind = chance.choice([Kind.HALF_SENT, Kind.LEFT, Kind.HALF_READ])
-        asked = self.ledger.make(model, self._rules[model], words)
         try:
             peer = Peer(self._address)
             peer.ask(model, asked, share=0.5 if kind is Kind.HALF_SENT else 1.0)

@@ -65,13 +65,8 @@ class Ledger:
             self.kinds[model][kind] += 1
             self._ended[asked.number] = (model, asked.rules, kind, pid)
             self.slowest = max(self.slowest, seconds)
-        if pid:
-            self.heard(pid)
-
-    def heard(self, pid: int) -> None:
-        """Note a process that has answered."""
-        with self._lock:
-            self._answering[pid] = None
+            if pid:
+                self._answering[pid] = None
 
     def answering(self) -> list[int]:
         """The processes that have answered, and that nobody has killed."""

@@ -1,6 +1,6 @@
 """Errors that are planted into the daemon: rows of a test, each with the sentence that must tell of it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
@@ -29,9 +29,9 @@ def row(error: str, sentence: str, place: object, **changes: object) -> Paramete
     return pytest.param(plant, sentence, id=error)
 
 
-def rows(*planted: tuple[Plant, str]) -> Iterable[ParameterSet]:
-    """Return the rows of errors that need a function each, whose names say which they are."""
-    return [pytest.param(plant, sentence, id=plant.__name__.replace("_", " ")) for plant, sentence in planted]
+def row_by(plant: Plant, sentence: str) -> ParameterSet:
+    """Return the row of an error that needs a function, whose name says which it is."""
+    return pytest.param(plant, sentence, id=plant.__name__.replace("_", " "))
 
 
 def _around(call: Callable[..., Any], place: object, name: str) -> Callable[..., Any]:

@@ -29,8 +29,6 @@ def run(program: str, arguments: Sequence[str], storm: Storm, about: str | None,
     for name, usual in options.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(usual), default=usual, help=f"({usual:g})")
     given = parser.parse_args(arguments)
-    if "upgrade_every" in options:
-        given.upgrade_every = min(given.upgrade_every, given.seconds / 5)
     print(f"seed {given.seed}", flush=True)
     ledger = Ledger()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:

@@ -22,7 +22,6 @@ import tempfile
 import threading
 import time
 from argparse import Namespace
-from collections import Counter
 from pathlib import Path
 
 from tests.e2e.served import TSCTL, Served, eventually, running
@@ -31,6 +30,7 @@ from tests.lab.harness.daemon import mark, marked, successors
 from tests.lab.harness.footprint import kept_directories
 from tests.lab.harness.ledger import Ledger
 from tests.lab.harness.storm import run
+from tests.lab.harness.verdict import Broken
 from tests.lab.history.checker import Gap, Operation, Outcome, gaps
 from tests.lab.history.clients import ARCHIVES, VERSIONS, Client, archive_name
 from tests.lab.history.commands import BROKEN, Registered, Version, only, shown
@@ -41,91 +41,81 @@ LONGEST = 0.02  # seconds more: a kill also comes between two answers
 LATEST = 2.0  # seconds after the beginning of an upgrade: so that some kills come after the hand-over, too
 
 
-class Violation(AssertionError):
-    """No order of the commands explains the observations."""
-
-
 class Run:
     """A daemon, which has not been started, and what is known to be registered in it.
 
     Args:
-        upgrades: half of the kills come within an upgrade.
-
-    Attributes:
         served: is stopped by whoever has made the run.
-        played: the kills of each kind.
+        ledger: counts the kills of each kind, and the commands.
     """
 
-    def __init__(self, served: Served, seed: int, *, upgrades: bool = False) -> None:
-        self.seed = seed
-        self.operations = 0
-        self.played: Counter[str] = Counter()
-        self._upgrades = upgrades
+    def __init__(self, served: Served, seed: int, ledger: Ledger) -> None:
         self._rng = random.Random(seed)
-        self.served = served
-        mark(self.served)
-        _write_archives(self.served)
-        self.served.start()
+        self._served = served
+        self._ledger = ledger
+        mark(served)
+        _write_archives(served)
+        served.start()
         self._registered: Registered = frozenset()
 
     def round(self) -> None:
         """Let clients loose, kill the daemon, start it again, and look.
 
         Raises:
-            Violation: with the history.
+            Broken: with the history, where no order of the commands explains what is found.
         """
-        clients = [Client(self.served, number, random.Random(self._rng.random())) for number in range(CLIENTS)]
+        clients = [Client(self._served, number, random.Random(self._rng.random())) for number in range(CLIENTS)]
         threads = [threading.Thread(target=client.run) for client in clients]
         for thread in threads:
             thread.start()
         enough = self._rng.randrange(MOST)
         eventually(lambda: sum(len(client.history) for client in clients) >= enough, "the clients are answered")
         time.sleep(self._rng.uniform(0.0, LONGEST))
-        if self._upgrades and self._rng.random() < 0.5:
+        if self._rng.random() < 0.5:
             self._kill_within_upgrade()
         self._kill()
         eventually(lambda: not any(thread.is_alive() for thread in threads), "each client sees that the daemon is gone")
-        eventually(lambda: not any(map(running, marked(self.served))), "every process of the killed daemon is gone")
-        self.served.start()
+        eventually(lambda: not any(map(running, marked(self._served))), "every process of the killed daemon is gone")
+        self._served.start()
         found = self._look()
         history = [operation for client in clients for operation in client.history]
-        self.operations += len(history)
+        self._ledger.count("commands", len(history))
         for name, gap in gaps(self._registered, history, found).items():
-            raise Violation(self._told(name, gap, history, found))
+            raise Broken(self._told(name, gap, history, found))
         self._registered = found
 
     def _kill_within_upgrade(self) -> None:
         """Kill the old or the new daemon during an upgrade."""
-        old, before = self.served.pid, set(marked(self.served))
+        old, before = self._served.pid, set(marked(self._served))
         who, at = self._rng.choice(["old", "new"]), time.monotonic() + self._rng.uniform(0.0, LATEST)
         asking = subprocess.Popen(
             [TSCTL, "upgrade", "--grace", "0.2"],
-            env=self.served.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env=self._served.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         victim = old
         while time.monotonic() < at or (who == "new" and victim == old and asking.poll() is None):
             if who == "new" and victim == old:
-                victim = next(successors(self.served, before), old)
+                victim = next(successors(self._served, before), old)
             time.sleep(0.005)
         try:
             os.kill(victim, signal.SIGKILL)
         except ProcessLookupError:
             who = f"{who}, gone already"
-        self.played[f"killed {who}: {'upgraded' if asking.wait() == 0 else 'not upgraded'}"] += 1
+        self._ledger.count(f"killed {who}: {'upgraded' if asking.wait() == 0 else 'not upgraded'}")
 
     def _kill(self) -> None:
         """Kill whoever serves, and wait until nothing is left of any daemon."""
-        for pid in {*marked(self.served)}:
+        for pid in {*marked(self._served)}:
             if " -m tsctl.daemon " in f"{command_of(pid)} ":
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-        self.played["kills"] += 1
+        self._ledger.count("kills")
 
     def _look(self) -> Registered:
         """See what is registered, when nothing is on its way any more."""
-        eventually(lambda: all(model["state"] != "loading" for model in self.served.status["models"]), "all is loaded")
+        eventually(lambda: all(model["state"] != "loading" for model in self._served.status["models"]), "all is loaded")
         versions = {}
-        for model in self.served.status["models"]:
+        for model in self._served.status["models"]:
             archive = model["url"].partition("-")[0]
             what = Version(archive, model["batchSize"], model["wanted"], model["default"])
             versions[model["name"], model["version"]] = what
@@ -136,28 +126,28 @@ class Run:
     def _check_version(self, name: str, version: str, state: str, what: Version) -> None:
         expected = "no workers" if not what.workers else "failed" if what.archive == BROKEN else "ready"
         if state != expected:
-            raise Violation(f"seed {self.seed}: {name}/{version} is {state}, and should be {expected}")
+            raise Broken(f"{name}/{version} is {state}, and should be {expected}")
         if state == "ready":
-            told = self.served.ask(f"/predictions/{name}/{version}", b"x").body.decode()
+            told = self._served.ask(f"/predictions/{name}/{version}", b"x").body.decode()
             if told != what.archive:
-                raise Violation(f"seed {self.seed}: {name}/{version} answers {told!r}, and is {what.archive!r}")
+                raise Broken(f"{name}/{version} answers {told!r}, and is {what.archive!r}")
 
     def _check_directories(self) -> None:
         """See that the state directory has what the snapshot names, and no draft, once none is being written."""
-        state = self.served.folder / "state"
+        state = self._served.folder / "state"
         eventually(lambda: not any(state.glob(".*")), "no snapshot is being written")
         snapshot = state / "snapshot.json"
         wanted = kept_directories(snapshot) if snapshot.exists() else set()
         there = {directory.name for directory in (state / "models").iterdir()}
         if there != wanted:
-            raise Violation(f"seed {self.seed}: the state directory has {there}, and should have {wanted}")
+            raise Broken(f"the state directory has {there}, and should have {wanted}")
 
     def _told(self, name: str, gap: Gap, history: list[Operation], found: Registered) -> str:
         mine = [each for each in history if each.command.name == name and each.outcome is not Outcome.REFUSED]
         lines = "\n".join(str(each) for each in sorted(mine, key=lambda each: each.began))
         left = "\n".join(str(each) for each in gap.left) or "nothing"
         return (
-            f"seed {self.seed}: nothing explains what was found\nbefore:  {shown(only(name, self._registered))}"
+            f"nothing explains what was found\nbefore:  {shown(only(name, self._registered))}"
             f"\n{lines}\nfound:   {shown(only(name, found))}\nreached: {shown(gap.reached)}\nwith these left:\n{left}"
         )
 
@@ -176,17 +166,17 @@ def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
     end = time.monotonic() + given.seconds
     for seed in itertools.count(given.seed):
         with tempfile.TemporaryDirectory(dir=served.folder) as folder:
-            one = Run(Served(Path(folder)), seed, upgrades=True)
+            one = Served(Path(folder))
             try:
+                history = Run(one, seed, ledger)
                 for _ in range(given.kills):
-                    one.round()
-            except Violation as violation:
-                ledger.broken.append(str(violation))
+                    history.round()
+            except Broken as broken:
+                ledger.broken.append(f"seed {seed}: {broken}")
             finally:
-                one.served.stop()
-                ledger.done += one.played
-                ledger.count("commands", one.operations)
-        print(f"seed {seed}: {given.kills} kills, {one.operations} commands", flush=True)
+                one.stop()
+                ledger.broken += one.new_tracebacks()
+        print(f"seed {seed}: {given.kills} kills", flush=True)
         if ledger.broken or time.monotonic() >= end:
             return
 

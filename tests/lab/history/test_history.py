@@ -1,27 +1,23 @@
 """A daemon that is killed a few times; `python -m tests.lab history` does it for minutes, with a new seed each time."""
 
-from collections.abc import Iterator
+import tempfile
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.served import Served
-from tests.lab.history.__main__ import Run
-
-KILLS = 4
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Iterator[Run]:
-    run = Run(Served(tmp_path), seed=1)
-    yield run
-    run.served.stop()
+from tests.lab.harness.ledger import Ledger
+from tests.lab.history.__main__ import storm
 
 
 @pytest.mark.heavy
 @pytest.mark.slow
-def test_after_each_kill_what_was_answered_is_there_and_nothing_else_is(run: Run) -> None:
-    for _ in range(KILLS):
-        run.round()
+def test_after_each_kill_what_was_answered_is_there_and_nothing_else_is() -> None:
+    ledger = Ledger()
 
-    assert run.operations > 100
+    with tempfile.TemporaryDirectory() as folder:  # a socket's path must be short
+        storm(Served(Path(folder)), Namespace(seed=1, seconds=0.0, kills=4), ledger)
+
+    assert ledger.broken == []
+    assert ledger.done["commands"] > 100

@@ -18,7 +18,8 @@ from dataclasses import replace
 
 from tests.http.peer import LIMITS, Server
 from tests.lab.harness import seeds
-from tests.lab.lives.client import Broken, LivingClient
+from tests.lab.harness.verdict import Broken
+from tests.lab.lives.client import LivingClient
 from tsctl.daemon.core.arena import Arena
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.places import PAGE

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from tests.http.fake import FakeTransport
 from tests.http.peer import GET, LAST, Server, chunked, get, post, responses
 from tests.lab.fuzz.targets.receiver import STREAMS
+from tests.lab.harness.verdict import Broken
 from tsctl.daemon.http.connection import Connection
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.states.connection import TRANSITIONS, ConnectionState
@@ -77,10 +78,6 @@ ODD = [
 def any_bytes(chance: random.Random) -> bytes:
     """Draw what a client may send: mostly good requests."""
     return good_request(chance) if chance.random() < 0.6 else chance.choice(chance.choice((ODD, HOSTILE)))
-
-
-class Broken(AssertionError):
-    """An invariant does not hold."""
 
 
 class WatchedTransport(FakeTransport):

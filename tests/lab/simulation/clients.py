@@ -1,15 +1,15 @@
-"""The clients of a run: their requests, patience and disconnects; as inference/predict.py treats them."""
+"""The clients of a run: their requests, patience and disconnects, as inference/predict.py treats them."""
 
 import random
 from typing import TYPE_CHECKING
 
-from tests.lab.simulation.ledger import Entry, Served, note_answer
-from tests.lab.simulation.streams import Reader
-from tests.lab.simulation.suspicion import check_accepted, check_refused, note_parked
+from tests.lab.simulation.ledger import Entry, Served, check_accepted, check_refused, note_answer, note_parked
 from tsctl.daemon.core.arena import SHARED_FROM, Payload
 from tsctl.daemon.core.errors import DaemonError, QueueFull
-from tsctl.daemon.core.job import Caller, Job, JobPhase, Param, Reply, TimeBudget
+from tsctl.daemon.core.job import Caller, Job, JobPhase, Param, Piece, Reply, TimeBudget
 from tsctl.daemon.extensions.quarantine.quarantine import Quarantined
+from tsctl.handlers import wire
+from tsctl.handlers.credit import LATE_WINDOW, cost_of
 
 if TYPE_CHECKING:
     from tests.lab.simulation.world import World
@@ -23,11 +23,11 @@ class Clients:
 
     def __init__(self, world: "World") -> None:
         self._world = world
-        self._callers = [Caller() for _ in range(world.plan.traffic.connections)]
+        self._callers = [Caller() for _ in range(world.plan.connections)]
         self._asked = 0
         self._bodies = random.Random(f"bodies {world.plan.seed}")  # separate from other random numbers
         self._words = random.Random(f"words {world.plan.seed}")
-        for at, size in world.plan.traffic.bursts:
+        for at, size in world.plan.bursts:
             world.loop.outside(at, self.burst, size)
 
     def burst(self, size: int) -> None:
@@ -41,9 +41,9 @@ class Clients:
         Args:
             poison: the request kills its worker; if False, by the plan's probability.
         """
-        world, chance, traffic = self._world, self._world.chance, self._world.plan.traffic
+        world, chance, plan = self._world, self._world.chance, self._world.plan
         self._asked += 1
-        poison |= chance.random() < traffic.poison and not world.healed
+        poison |= chance.random() < plan.poison and not world.healed
         name = f"r{self._asked}{'!' if poison else ''}"
         model_name, version, _ = chance.choice(world.plan.models)
         try:
@@ -86,26 +86,26 @@ class Clients:
         note_parked(served)
         world.jobs.append(job)
         world.note("%s is accepted by %r%s", name, served, _words(job))
-        if chance.random() >= traffic.patient and not world.healed:
+        if chance.random() >= plan.patient and not world.healed:
             world.loop.outside(chance.choice((0.0, 0.001, 0.05, 1.0)), self.leave, entry)
         return entry
 
     def _job(self, entry: Entry, unnamed: bool) -> Job:
-        world, chance, traffic = self._world, self._world.chance, self._world.plan.traffic
+        world, chance, plan = self._world, self._world.chance, self._world.plan
         now, settings = world.loop.now(), entry.served.model.settings
-        solo = chance.random() < traffic.solo
-        low = not solo and chance.random() < traffic.low
+        solo = chance.random() < plan.solo
+        low = not solo and chance.random() < plan.low
         entry.lane = "solo" if solo else "low" if low else "normal"
         budget = TimeBudget(settings.client_timeout, now, "its model") if settings.client_timeout else None
-        if not solo and chance.random() < traffic.timed:
+        if not solo and chance.random() < plan.timed:
             asked = chance.choice(BUDGETS)
             if budget is None or asked <= settings.client_timeout:
                 budget = TimeBudget(asked, now - chance.choice((0.0, 0.001, 0.01)), "its client")
         caller = None
         if not solo:
             caller = chance.choice(self._callers) if self._callers else Caller()
-        body: Payload = bytes(chance.choice((0, 1, traffic.large)))
-        if not solo and self._bodies.random() < traffic.stored:
+        body: Payload = bytes(chance.choice((0, 1, plan.large)))
+        if not solo and self._bodies.random() < plan.stored:
             body = world.memory.store(entry.name, self._bodies.choice(_LENGTHS)) or body
         words = self._words_of(entry.name)
         headers = [("x-request-id", entry.name), ("x-words", words)]
@@ -161,6 +161,69 @@ class Clients:
         """Close all connections."""
         for caller in self._callers:
             caller.close()
+
+
+class Reader:
+    """The client of one streamed response. By seed, the client reads at once, after a while, or never.
+
+    Attributes:
+        taken: bytes of the window read so far.
+        cut: the daemon has ended the response, because it is not read.
+    """
+
+    def __init__(self, world: "World", clients: Clients, entry: Entry) -> None:
+        self.taken = 0
+        self._world = world
+        self._clients = clients
+        self._entry = entry
+        self._unread = 0
+        self.cut = False
+        chance = random.Random(f"reader {world.plan.seed} {entry.name}")
+        self._pause: float | None = chance.choice((0.0, 0.0, 0.0, chance.uniform(0.0, 1.5), None, None))
+
+    def take(self, piece: Reply) -> None:
+        """Receive a piece of the response."""
+        assert isinstance(piece, Piece)
+        entry = self._entry
+        if entry.reply is not None or entry.left:
+            self._world.broken("no piece comes after the end", entry=entry, piece=len(piece.body))
+        if self.cut:
+            self._world.broken("nothing comes after a cut", entry=self._entry, piece=len(piece.body))
+        if piece.unread:
+            self.cut = True
+            stalled = self._world.loop.stalled > 0.0 and entry.served.by_rows  # a row does not wait for the daemon
+            if self._pause == 0.0 and not stalled:
+                self._world.broken("only who does not read is cut", entry=self._entry)
+            self._world.note("%s is cut", self._entry.name)
+            self._world.loop.outside(0.0, self._clients.leave, self._entry)  # the daemon closes the connection
+            return
+        assert piece.flow is not None
+        piece.flow.wanted = True
+        if entry.served.by_rows and piece.body.split(b" ", 2)[:2] != [entry.name.encode(), b"%d" % entry.told]:
+            self._world.broken("pieces come to whoever asked, in their order", entry=entry, piece=piece.body[:40])
+        entry.told += 1
+        self._unread += cost_of(wire.Answer(piece.status, piece.body))
+        if self._unread > LATE_WINDOW + len(piece.body) + 1000:
+            self._world.broken("a client is sent no more than its window", entry=self._entry, unread=self._unread)
+        if self._pause == 0.0:
+            self._read(piece)
+        elif self._pause is not None:
+            self._world.loop.outside(self._pause, self._read, piece)
+
+    @property
+    def slow(self) -> bool:
+        """Whether the client does not read at once."""
+        return self._pause != 0.0
+
+    def _read(self, piece: Piece) -> None:
+        """Read all received pieces."""
+        assert piece.flow is not None
+        self.taken += self._unread
+        self._unread = 0
+        if self._entry.left and self._pause != 0.0:
+            piece.flow.refuse()
+        else:
+            piece.flow.drained()
 
 
 def is_full(served: Served, job: Job) -> bool:

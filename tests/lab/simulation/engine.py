@@ -6,10 +6,9 @@ The rules of workers/engine.py: `loaded` or `load_failed` at most once; each bat
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from tests.lab.simulation.ledger import TICK, Entry, Served
+from tests.lab.simulation.ledger import TICK, Entry, Served, check_sent, note_ended, note_parked
 from tests.lab.simulation.process import Process
 from tests.lab.simulation.rows import places
-from tests.lab.simulation.suspicion import check_sent, note_ended, note_parked
 from tsctl.daemon.batching.traffic.times import rounded
 from tsctl.daemon.core.job import MAX_ATTEMPTS, Batch, Fate, Job, JobPhase, Outcome, Reply
 from tsctl.daemon.workers.engine import BatchEvents, Exit, LoadFailure, Worker, WorkerListener, WorkerSpec
@@ -27,12 +26,12 @@ ROUNDING = 1e-6  # seconds
 class Engine:
     """Starts workers for one registration of a version."""
 
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: "World", served: Served) -> None:
         self._world = world
-        self.served: Served = None  # type: ignore[assignment]  # assigned later: the model needs the engine first
+        self._served = served
 
     def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> "WatchedWorker":
-        world, served = self._world, self.served
+        world, served = self._world, self._served
         if served.retired:
             world.broken("nothing is started for a version that has gone", served=served)
         process = Process(world, spec, served.made, len(world.processes) + 1)
@@ -88,7 +87,8 @@ def room_of(served: "Served", worker: "WatchedWorker") -> int:
 
 def _check_sent(world: "World", served: Served, worker: WatchedWorker, batch: Batch) -> None:
     """Check a batch sent to a worker; its jobs are SENT already."""
-    names = [job.id for job in batch.jobs]
+    entries = [world.entries[job.id] for job in batch.jobs]
+    names = [entry.name for entry in entries]
     world.note("%r: is sent %d (%s): %s", worker.process, batch.id, batch.reason, " ".join(names))
     now, size = world.loop.now(), 1 if served.by_rows else served.model.settings.batch_size
     served.dirty = True
@@ -113,9 +113,9 @@ def _check_sent(world: "World", served: Served, worker: WatchedWorker, batch: Ba
             worker.heard = world.loop.now()
     elif batch.reason != "ahead" and worker.in_flight:
         world.broken("a batch that does not go ahead goes to an idle worker", worker=worker, batch=batch)
-    check_sent(world, worker, [world.entries[name] for name in names], batch)
-    for job in batch.jobs:
-        entry = world.entries[job.id]
+    check_sent(world, worker, entries, batch)
+    for entry in entries:
+        job = entry.job
         if job.phase is not JobPhase.SENT or entry.reply is not None or entry.left:
             world.broken("only what waits is sent", entry=entry, batch=batch)
         if job.attempt > (MAX_ATTEMPTS if served.sequences is None else 1):
@@ -127,18 +127,15 @@ def _check_sent(world: "World", served: Served, worker: WatchedWorker, batch: Ba
     if batch.reason == "ahead" and served.model.pool.idle:
         world.broken("nothing goes ahead while somebody is idle", pool=served.model.pool, batch=batch)
     if served.sequences is not None:
-        served.sequences.sent(worker, [world.entries[name] for name in names])
+        served.sequences.sent(worker, entries)
     else:
-        _check_order(world, served, [world.entries[name] for name in names])
-    for name in names:
-        entry = world.entries[name]
-        if entry.sent:
-            served.returned[entry.lane] -= 1
+        _check_order(world, served, entries)
+    for entry in entries:
         entry.sent += 1
         entry.company = len(names)
         entry.with_worker = True
         entry.heard = now
-        worker.rows[name] = None
+        worker.rows[entry.name] = None
 
 
 def _check_order(world: "World", served: Served, sent: Sequence[Entry]) -> None:
@@ -231,7 +228,6 @@ class Watch:
         note_parked(self._served)
         for entry, attempts in zip(entries, before, strict=True):
             if entry.job.phase is JobPhase.QUEUED:
-                self._served.returned[entry.lane] += 1
                 if ahead and entry.job.attempt != attempts:
                     world.broken("what was sent ahead and not begun is not charged", entry=entry, batch=batch)
             elif ahead and not entry.left and entry.reply is not None and entry.reply.status != 504:

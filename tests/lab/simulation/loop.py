@@ -7,6 +7,7 @@ that the stall chooses, because a real loop may see its timers or its sockets fi
 
 import asyncio
 import contextlib
+import functools
 import heapq
 import itertools
 import math
@@ -14,7 +15,10 @@ import os
 from collections import deque
 from collections.abc import Callable, Coroutine
 from enum import Enum, auto
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from tests.lab.simulation.world import World
 
 T = TypeVar("T")
 ASIDE = 0.004  # seconds that work in another thread takes
@@ -39,7 +43,10 @@ class Call:
         self.due = due
 
     def __repr__(self) -> str:
-        return f"{getattr(self.call, '__qualname__', self.call)} at {self.due:.3f}"
+        call: Any = self.call
+        while isinstance(call, functools.partial):
+            call = call.args[0] if call.args else call.func
+        return f"{getattr(call, '__qualname__', call)} of {getattr(call, '__self__', '?')!r} at {self.due:.3f}"
 
     def cancel(self) -> None:
         self.call = None
@@ -49,12 +56,6 @@ class Call:
     def armed(self) -> bool:
         return self.call is not None
 
-    def cancelled(self) -> bool:
-        return self.call is None
-
-    def when(self) -> float:
-        return self.due
-
 
 _Heap = list[tuple[float, int, Call]]
 
@@ -63,21 +64,15 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     """A loop advanced step by step, and the daemon's clock on the loop.
 
     Args:
-        escaped: called with each uncaught exception.
+        world: has the other ends of workers' sockets and outputs, and the disk; is told of each uncaught exception.
 
     Attributes:
         stalled: when the last stall ended; -inf before the first.
-        disk: returns the seconds that a call in a thread takes; raises OSError if the disk fails. The call is not made.
-        connect: makes the transport of a worker's socket; both ends are simulated.
-        pipe: the same for a worker's output.
     """
 
-    def __init__(self, escaped: Callable[[BaseException], None]) -> None:
+    def __init__(self, world: "World") -> None:
         self.stalled = -math.inf
-        self.disk: Callable[[Callable[..., Any]], float] = lambda call: 0.0
-        self.connect: Callable[[asyncio.Protocol], asyncio.Transport] = lambda protocol: asyncio.Transport()
-        self.pipe: Callable[[asyncio.Protocol], None] = lambda protocol: None
-        self._escaped = escaped
+        self._world = world
         self._late = Late.BY_TIME
         self._now = 1000.0
         self._ready: deque[Call] = deque()
@@ -93,7 +88,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return self._now
 
     def soon(self, call: Callable[[], None]) -> None:
-        self._ready.append(Call(call, (), self._now))
+        self.call_soon(call)
 
     def later(self, delay: float, call: Callable[[], None]) -> Call:
         return self.call_later(max(1, math.ceil(delay * 1000)) / 1000, call)
@@ -125,9 +120,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     @property
     def next(self) -> float:
-        """When the next call is due; inf if there is none."""
-        if self._ready:
-            return self._now
+        """When the next call is due, of those that are not to be made now; inf if there is none."""
         return min(_head(self._timers), _head(self._outside))
 
     @property
@@ -169,18 +162,12 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         try:
             made(*call.arguments)
         except Exception as error:  # noqa: BLE001 - the last resort for any error
-            self._escaped(error)
+            self._world.escaped(error)
 
     # asyncio's interface of a loop. Contexts are ignored: the daemon keeps nothing in one.
 
-    def time(self) -> float:
-        return self._now
-
     def get_debug(self) -> bool:
         return False
-
-    def is_running(self) -> bool:
-        return True
 
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., Any], *args: Any, **_: Any
@@ -199,11 +186,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         heapq.heappush(self._timers, (due, next(self._count), call))
         return call
 
-    def call_at(  # type: ignore[override]
-        self, when: float, callback: Callable[..., Any], *args: Any, **_: Any
-    ) -> Call:
-        return self.call_later(when - self._now, callback, *args)
-
     def create_future(self) -> asyncio.Future[Any]:
         return asyncio.Future(loop=self)
 
@@ -215,24 +197,24 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return task
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        self._escaped(context.get("exception") or RuntimeError(str(context.get("message"))))
+        self._world.escaped(context.get("exception") or RuntimeError(str(context.get("message"))))
 
     def run_in_executor(self, _: Any, func: Callable[..., Any], *_arguments: Any) -> asyncio.Future[Any]:  # type: ignore[override]
         future = self.create_future()
         try:
-            self.outside(self.disk(func), _settle, future, None)
+            self.outside(self._world.write(func), _settle, future, None)
         except OSError as error:
             self.outside(0.001, _settle, future, error)
         return future
 
     async def connect_read_pipe(self, protocol_factory: Any, pipe: Any) -> Any:
         os.close(pipe.fileno())  # as uvloop does; the object itself has nothing to close
-        self.pipe(protocol_factory())
+        self._world.pipe(protocol_factory())
 
     async def create_unix_connection(self, protocol_factory: Any, path: Any = None, **how: Any) -> Any:
         how["sock"].close()
         protocol = protocol_factory()
-        return self.connect(protocol), protocol
+        return self._world.connect(protocol), protocol
 
 
 def _head(heap: _Heap) -> float:
@@ -249,8 +231,3 @@ def _settle(future: "asyncio.Future[None]", error: OSError | None) -> None:
             future.set_result(None)
         else:
             future.set_exception(error)
-
-
-def no_space() -> OSError:
-    """Return a full disk's error."""
-    return OSError(28, os.strerror(28))

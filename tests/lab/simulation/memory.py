@@ -6,8 +6,7 @@ Each body contains its request's name, so that a reader knows whose body it is.
 import random
 from typing import TYPE_CHECKING
 
-from tsctl.daemon.core.arena import SHARED_FROM, Lease, Place
-from tsctl.daemon.core.places import Places
+from tsctl.daemon.core.arena import SHARED_FROM, Arena, Lease
 from tsctl.handlers import wire
 
 if TYPE_CHECKING:
@@ -18,19 +17,8 @@ SIZE = 16 * SHARED_FROM
 _FREED = b"\xdd"
 
 
-class Memory:
+class Memory(Arena):
     """The memory that receives a run's bodies, and from which its workers read."""
-
-    def __init__(self) -> None:
-        self._places = Places(SIZE)
-        self.view = memoryview(bytearray(SIZE))
-
-    def __repr__(self) -> str:
-        return f"<Memory {self._places!r}>"
-
-    @property
-    def used(self) -> int:
-        return self._places.used
 
     def store(self, name: str, length: int) -> Lease | None:
         """Return the body of a request in newly allocated memory; None if there is no room."""
@@ -39,13 +27,9 @@ class Memory:
             stored.view[:] = body_of(name, length)
         return stored
 
-    def take(self, length: int) -> Lease | None:
-        offset = self._places.take(length)
-        return None if offset is None else Lease(Place(self, offset, length), offset, length)
-
     def free(self, offset: int, length: int, *, written: bool = True) -> None:
         self.view[offset : offset + length] = _FREED * length
-        self._places.free(offset, length)
+        super().free(offset, length, written=written)
 
 
 def body_of(name: str, length: int) -> bytes:

@@ -90,7 +90,6 @@ class Process:
         self._request: SpawnRequest | None = None
         self._child: Child | None = None
         self._reader = FrameReader()
-        self._unheard: list[bytes] = []
         self._slowest = 0.003 if self.chance.random() < 0.3 else 0.0003  # seconds until the daemon reads a write
         self._last_byte = self._last_told = 0.0
 
@@ -208,9 +207,6 @@ class Process:
         self.outputs = outputs
         line = self.line = Line(self, protocol)
         protocol.connection_made(self.line)
-        unheard, self._unheard = self._unheard, []
-        for data in unheard:
-            self._heard(data)
         return line
 
     def told(self, data: bytes) -> None:
@@ -245,9 +241,8 @@ class Process:
         return self._last_byte - now
 
     def _heard(self, data: bytes) -> None:
-        if self.line is None:
-            self._unheard.append(data)
-        elif not self.line.closed:
+        assert self.line is not None  # connected in the turn in which it was born
+        if not self.line.closed:
             self.line._protocol.data_received(data)
 
 

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from tests.lab.simulation.script import SIGKILL, Script, answer_to
-from tests.lab.simulation.streams import HEARD, SIZE
+from tests.lab.simulation.script import HEARD, PADDING, SIGKILL, Script, answer_to
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.handlers import wire
 from tsctl.handlers.process.row_window import LEFT, RowConnection, RowWindow
@@ -28,7 +27,6 @@ SLOWEST = 0.05  # seconds of a step in which nothing is said
 POURED = 27  # pieces of a row that streams more than a client may leave unread
 POURING = 0.02  # seconds from one of them to the next: a client that reads has said so by then
 UNKNOWN = 1_000_000  # added to a number, it is no row's
-_PADDING = bytes(SIZE)
 
 
 @dataclass(eq=False, slots=True)
@@ -60,7 +58,7 @@ class ActiveRow:
 
     def piece(self) -> wire.Answer:
         """Return the next piece; each says whose it is, and which."""
-        return wire.Answer(200, f"{self.name} {self.told} ".encode() + (_PADDING if self.large else b""))
+        return wire.Answer(200, f"{self.name} {self.told} ".encode() + (PADDING if self.large else b""))
 
 
 def places(made: ModelSettings, batch_size: int) -> int:
@@ -83,7 +81,6 @@ class RowScript(Script):
         super().__init__(process, world)
         self.rows: dict[int, ActiveRow] = {}
         self._windows: dict[int, RowWindow] = {}  # of rows with pieces
-        self._granted: dict[int, int] = {}
         self._steps = process.spec.mode == "continuous"
         self._stepping = False
         self._frozen = False
@@ -158,13 +155,9 @@ class RowScript(Script):
 
     def _grant(self, credit: wire.Credit) -> None:
         row = self.rows.get(credit.batch)
-        if row is None or credit.batch not in self._windows:
-            return
-        reader = self._world.readers.get(row.name)
-        granted = self._granted[row.number] = self._granted.get(row.number, 0) + credit.count
-        if reader is not None and granted > reader.taken:
-            self._world.broken("credit is given for what a client has read", name=row.name, granted=granted)
-        self._windows[credit.batch].grant(0, credit.count)
+        if row is not None and credit.batch in self._windows:
+            self.check_credit(row.name, credit.count)
+            self._windows[credit.batch].grant(0, credit.count)
 
     def _go_on(self) -> None:
         if self.stopped:

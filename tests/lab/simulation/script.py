@@ -1,22 +1,30 @@
 """The code of a simulated worker process, as in handlers/worker.py: load, then run one batch after the other.
 
+A batch may stream more than its clients read. The windows are those of handlers/credit.py, on the virtual loop; the
+daemon's side is production's. The checks: credit is granted for bytes a client has read, nothing comes after a cut, and
+a wait is not the worker's time.
+
 Faults are random: the worker fails to load, dies in a batch, hangs, answers too late, or violates the protocol. A
 request whose name ends with `!` is poison: the worker that starts it dies.
 """
 
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING
 
 from tests.lab.simulation.memory import Reader
 from tests.lab.simulation.sequences import END, ID
-from tests.lab.simulation.streams import Pour
 from tsctl.handlers import wire
+from tsctl.handlers.credit import WINDOW, Pieces, Windows
 
 if TYPE_CHECKING:
     from tests.lab.simulation.process import Process
     from tests.lab.simulation.world import World
 
 SIGKILL = -9
+SIZE = WINDOW // 3  # bytes of a piece
+COUNT = 6  # pieces of a row: two windows
+HEARD = 0.01  # seconds after which the daemon has received a worker's message
+PADDING = bytes(SIZE)
 
 
 class Script:
@@ -40,6 +48,7 @@ class Script:
         self.reader = Reader(process, world)
         self._asked_to_leave = False
         self._sequences = process.made.sequences
+        self._granted: Counter[str] = Counter()  # bytes of credit, by request
 
     def __repr__(self) -> str:
         return "" if self.running is None else f" with {' '.join(row.id for row in self.running.rows)}"
@@ -56,6 +65,12 @@ class Script:
     def waits_for_clients(self, batch: int) -> bool:
         """Return whether this batch is blocked until its clients read."""
         return not self.stopped and self._pour is not None and self._pour.waits(batch)
+
+    def check_credit(self, name: str, count: int) -> None:
+        self._granted[name] += count
+        reader = self._world.readers.get(name)
+        if reader is not None and self._granted[name] > reader.taken:
+            self._world.broken("credit is given for what a client has read", name=name, granted=self._granted[name])
 
     def say(self, message: wire.ToDaemon) -> None:
         self._process.say(message)
@@ -91,7 +106,7 @@ class Script:
         elif self._process.has("load_fails"):
             self._later(seconds, self._cannot_load)
         else:
-            self._later(seconds, self._process.say, wire.Loaded(seconds, self._world.own_handle))
+            self._later(seconds, self._process.say, wire.Loaded(seconds, self._world.plan.own_handle))
 
     def _cannot_load(self) -> None:
         self._process.say(wire.LoadFailed("ValueError: weights", "Traceback …"))
@@ -199,6 +214,77 @@ class Script:
         self._world.wrote(self._process, batch, done.seconds)
         self._process.say(done)
         self._go_on()
+
+
+class Pour:
+    """A handler that streams to all rows of its batch, and waits for those whose windows are used up.
+
+    Args:
+        pause: seconds from one piece to the next.
+    """
+
+    def __init__(self, script: Script, world: "World", batch: wire.Predict, pause: float) -> None:
+        self.waited = 0.0
+        self._script = script
+        self._world = world
+        self._batch = batch
+        self._pause = pause
+        self._windows = Windows()
+        self._count = 0
+        self._waiting: Pieces = []
+        self._began = 0.0
+        self._sent = 0.0  # when the last pieces were sent
+        self._waits = 0
+
+    def waits(self, batch: int) -> bool:
+        """Return whether this batch waits for its clients, having been on time, and the daemon must already know."""
+        on_time = self._began - self._sent <= self._pause + HEARD  # the machine may have stalled
+        heard = self._world.loop.now() - self._began > HEARD
+        return bool(self._waiting) and batch == self._batch.batch and on_time and heard
+
+    def pour(self) -> None:
+        """Send a piece to each row, or finish."""
+        if self._script.running is not self._batch or self._script.stopped:
+            return
+        if self._count == COUNT:
+            self._script.finish(self._batch, COUNT * self._pause, self._windows.cut)
+            return
+        self._count += 1
+        names = [row.id.encode() for row in self._batch.rows]
+        self._send([(row, wire.Answer(200, name + b" " + PADDING)) for row, name in enumerate(names)])
+
+    def grant(self, credit: wire.Credit) -> None:
+        """Apply the daemon's credit."""
+        if credit.batch != self._batch.batch:
+            return
+        self._script.check_credit(self._batch.rows[credit.row].id, credit.count)
+        self._windows.grant(credit.row, credit.count)
+        if self._waiting and self._windows.may_go_on(self._waiting):
+            self._end_wait(self._world.loop.now() - self._began)
+
+    def _send(self, pieces: Pieces) -> None:
+        now, self._waiting = self._windows.split(pieces)
+        if now or not self._waiting:
+            self._script.say(wire.Chunk(self._batch.batch, now))
+            self._sent = self._world.loop.now()
+        if not self._waiting:
+            self._world.loop.outside(self._pause, self.pour)
+            return
+        self._windows.begin_wait()
+        self._began = self._world.loop.now()
+        self._waits += 1
+        self._world.loop.outside(max(0.0, self._windows.patience), self._give_up, self._waits)
+
+    def _give_up(self, number: int) -> None:
+        if self._waiting and number == self._waits and not self._script.stopped:
+            self._end_wait(max(self._windows.patience, 0.0))
+
+    def _end_wait(self, seconds: float) -> None:
+        waiting, self._waiting = self._waiting, []
+        cut = self._windows.end_wait(seconds, waiting)
+        if cut:
+            self._script.say(wire.Cut(self._batch.batch, cut))
+        self._send(waiting)
 
 
 def answer_to(row: wire.Row, failed: bool = False) -> wire.Answer:

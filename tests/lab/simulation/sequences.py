@@ -197,8 +197,6 @@ class SequenceBook:
         lost = {name: each for name, each in self.open.items() if each.worker is worker}
         for name, each in lost.items():
             del self.open[name]
-            if each.running:
-                self._world.broken("a worker gives back what it has before it ends", worker=worker, sequence=each)
             if not each.ended:
                 self.broken.add(name)
         for name in [name for name, home in self._homes.items() if home is worker]:

@@ -1,12 +1,13 @@
 """The simulation finds errors: each is planted into the daemon, and some seed tells of it by the right sentence."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.lab.harness.planted import Around, Plant, nothing, row, rows
-from tests.lab.simulation.run import run
+from tests.lab.harness.planted import Around, Plant, nothing, row, row_by
+from tests.lab.simulation.__main__ import run
 from tsctl.daemon.api.management.status import is_compiled
 from tsctl.daemon.batching.dispatcher import Alarm, Dispatcher
 from tsctl.daemon.batching.policies.table import Fixed
@@ -17,6 +18,9 @@ from tsctl.daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply
 from tsctl.daemon.extensions.quarantine import quarantine
 from tsctl.daemon.extensions.quarantine.dispatcher import Screening
 from tsctl.daemon.extensions.quarantine.quarantine import Quarantine
+from tsctl.daemon.extensions.sequences import dispatcher as sequence_dispatcher
+from tsctl.daemon.extensions.sequences.dispatcher import SequenceDispatcher
+from tsctl.daemon.extensions.sequences.table import OpenSequence, Sequences
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.models.persistence.ledger import Ledger
 from tsctl.daemon.models.request_path import PoolFollower
@@ -27,12 +31,17 @@ from tsctl.daemon.workers.frames import Flows, RowFlow
 from tsctl.daemon.workers.inflight import InFlight
 from tsctl.daemon.workers.local import LocalWorker
 from tsctl.daemon.workers.pool import Pool
+from tsctl.daemon.workers.processes.process import WorkerProcess
+from tsctl.daemon.workers.rows.in_flight import RowsInFlight
+from tsctl.daemon.workers.rows.pool import RowPool
+from tsctl.daemon.workers.rows.state import RowEvent, RowState
+from tsctl.daemon.workers.rows.worker import RowWorker
+from tsctl.handlers import wire
 
 pytestmark = [
     pytest.mark.heavy,
     pytest.mark.skipif(is_compiled(), reason="what is compiled cannot be changed to plant an error"),
 ]
-SEEDS = range(900, 1701)  # the most; most are found among the first three hundred
 
 
 def charged(in_flight: InFlight, retry: bool, reason: str, fate: Fate) -> Iterator[tuple[Batch, list[Outcome]]]:
@@ -69,6 +78,11 @@ def ended_with_the_connection(once: Any, worker: LocalWorker) -> None:
     once(worker)
 
 
+def kept(once: Any, dispatcher: Dispatcher, worker: Worker, batch: Batch, *how: Any) -> None:
+    once(dispatcher, worker, batch, *how)
+    batch.jobs[0].client = batch.jobs[0]  # type: ignore[assignment]  # it holds itself
+
+
 def credit_for_what_nobody_has_read(once: Any, flow: RowFlow, cost: int) -> None:
     once(flow, cost)
     flow.drained()
@@ -76,17 +90,6 @@ def credit_for_what_nobody_has_read(once: Any, flow: RowFlow, cost: int) -> None
 
 async def not_saved(ledger: Ledger) -> None:
     """The disk can wait."""
-
-
-def replaces_nobody(patch: pytest.MonkeyPatch) -> None:
-    def exited(pool: Pool, worker: Any, how: Any) -> None:
-        leaving.append(worker)
-        once(pool, worker, how)
-        leaving.clear()
-
-    once, reconcile, leaving = Pool.exited, Pool.reconcile, list[Any]()
-    patch.setattr(Pool, "exited", exited)
-    patch.setattr(Pool, "reconcile", lambda pool, grace=None: leaving or reconcile(pool, grace))
 
 
 def takes_a_late_answer_for_the_next(patch: pytest.MonkeyPatch) -> None:
@@ -104,17 +107,85 @@ def takes_a_late_answer_for_the_next(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LocalWorker, "_done", done)
 
 
-def keeps_what_has_ended(patch: pytest.MonkeyPatch) -> None:
-    kept: list[Job] = []
+# Rows that run on their own.
 
-    def ended(
-        dispatcher: Dispatcher, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float
-    ) -> None:
-        once(dispatcher, worker, batch, outcomes, seconds)
-        kept.extend(batch.jobs[:1])
 
-    once = Dispatcher.ended
-    patch.setattr(Dispatcher, "ended", ended)
+def cancelled_twice(once: Any, worker: RowWorker, job: Job) -> None:
+    number = worker._rows.number_of(job)
+    once(worker, job)
+    if number is not None and worker._transport is not None and not worker._transport.is_closing():
+        worker._transport.write(wire.encode(wire.Cancel(number)))
+
+
+def mixed_up(once: Any, worker: RowWorker, message: wire.ToDaemon) -> None:
+    if isinstance(message, wire.Round) and len(message.pieces) > 1:
+        numbers, pieces = zip(*message.pieces, strict=True)
+        message.pieces = list(zip(numbers, reversed(pieces), strict=True))
+    if isinstance(message, wire.Round):
+        message.more.reverse()
+    once(worker, message)
+
+
+def said_twice(once: Any, worker: RowWorker, chunk: wire.Chunk) -> None:
+    once(worker, chunk)
+    once(worker, chunk)
+
+
+def last_row_first(once: Any, worker: RowWorker) -> None:
+    worker._frames.reverse()
+    once(worker)
+
+
+def freed_with_a_cancel(once: Any, rows: RowsInFlight, number: int, event: RowEvent = RowEvent.CANCEL) -> None:
+    once(rows, number, event)
+    rows._leases.pop(number, None)
+
+
+def blamed_for_others(once: Any, rows: RowsInFlight, *arguments: Any) -> Any:
+    while rows._batches:
+        number, batch = rows._batches.popitem()
+        others, rows._batches = rows._batches, {number: batch}
+        yield from once(rows, *arguments)
+        rows._batches = others
+
+
+def left_with_rows(once: Any, worker: RowWorker, grace: float) -> None:
+    once(worker, grace)
+    worker._leave()
+
+
+def streams_what_nobody_waits_for(patch: pytest.MonkeyPatch) -> None:
+    def streamed(dispatcher: Dispatcher, worker: Worker, job: Job, piece: Reply) -> None:
+        if job._stream is not None:
+            job._stream(piece)
+
+    patch.setattr(RowsInFlight, "find", lambda rows, number: rows._batches.get(number))
+    patch.setattr(RowWorker, "_batch_heard", nothing)
+    patch.setattr(Dispatcher, "streamed", streamed)
+
+
+# Sequences.
+
+
+def reviewed_as_if_none_ran(once: Any, sequences: Sequences[Any], sequence: OpenSequence[Any]) -> None:
+    running, sequence.running = sequence.running, 0
+    once(sequences, sequence)
+    sequence.running = running
+
+
+def broken_by_others(once: Any, sequences: Sequences[Any], worker: Any, why: str, now: float) -> Any:
+    for each in sequences._open.values():
+        if each.worker is not None and each.waiting and not each.running:
+            each.worker = worker
+    return once(sequences, worker, why, now)
+
+
+def last_taken_first(once: Any, sequences: Sequences[Any], sequence: OpenSequence[Any]) -> Any:
+    first, last = next(iter(sequence.waiting)), next(reversed(sequence.waiting))
+    sequence.waiting.move_to_end(last, last=False)
+    if first is not last:
+        sequence.waiting.move_to_end(first)
+    return once(sequences, sequence)
 
 
 # fmt: off
@@ -180,14 +251,74 @@ ERRORS = [
         compare_waiting=nothing),
     row("sends ahead behind suspects", "the pool knows who is idle", Pool,
         take_idle=Around(lambda once, places, alone=False: once(places))),
+    row("wakes nobody", "who backs off is woken", pool,
+        plan=Around(lambda once, *facts: replace(once(*facts), wake_at=None))),
+    row("keeps what has ended", "nothing holds a request that has ended", Dispatcher, ended=Around(kept)),
     row("forgets those that are compared", "healthy requests are answered", Screening, compared=nothing),
-    *rows(
-        (replaces_nobody, "who backs off is woken"),
-        (takes_a_late_answer_for_the_next, "an answer goes to whoever asked"),
-        (keeps_what_has_ended, "nothing holds a request that has ended"),
-    ),
+    row_by(takes_a_late_answer_for_the_next, "an answer goes to whoever asked"),
+]
+ERRORS_OF_ROWS = [
+    row("cancels nothing", "a row that nobody waits for is cancelled", RowWorker, cancel=nothing),
+    row("cancels twice", "a row is cancelled once", RowWorker, cancel=Around(cancelled_twice)),
+    row("counts no cancelled rows", "a worker has no more rows than places", RowsInFlight,
+        __len__=lambda rows: sum(state is RowState.RUNNING for state in rows._states.values())),
+    row("mixes up rows", "a piece goes to whoever asked", RowWorker, _received=Around(mixed_up)),
+    row("loses pieces", "an answer comes after all of its pieces", RowWorker,
+        _streamed=Around(lambda once, worker, chunk: chunk.batch % 7 and once(worker, chunk))),
+    row("says pieces twice", "pieces come to whoever asked, in their order", RowWorker, _streamed=Around(said_twice)),
+    row("waits for ever for rows", "nobody waits for a row of which nothing is heard", RowWorker, _watch=nothing),
+    row("takes pieces for silence", "a row is given up when nothing is heard of it", RowWorker, _batch_heard=nothing),
+    row("kills a worker for one silent row", "a worker is replaced when nothing is heard of it", RowWorker,
+        _hangs_at=lambda worker: min(worker._heard.values(), default=worker._last) + worker._spec.response_timeout),
+    row("frees memory with a cancel", "a worker reads what its request was sent with", RowsInFlight,
+        cancel=Around(freed_with_a_cancel)),
+    row("frees what a handler keeps", "a worker reads what its request was sent with", RowsInFlight,
+        finish_row=Around(lambda once, rows, number, kept=(): once(rows, number))),
+    row("keeps memory of rows", "no memory is left to whoever has ended", InFlight, _end_leases=nothing),
+    row("keeps rows of a lost worker", "nothing holds a request that has ended", RowsInFlight,
+        give_back=InFlight.give_back),
+    row("blames a row for others", "a request is to blame only for what it did alone", RowsInFlight,
+        give_back=Around(blamed_for_others)),
+    row("does not run rows again", "a request is tried again if its worker went away", RowsInFlight,
+        expire_all=Around(lambda once, rows, retry, reply: once(rows, False, reply))),
+    row("is not woken by a free place", "no request waits beside a free place", PoolFollower, worker_idle=nothing),
+    row("lets a suspect join others", "what may end its worker travels alone", RowPool,
+        lone=property(lambda pool: bool(pool._idle))),
+    row("does not reserve a worker", "the pool knows who is idle", RowPool,
+        take_idle=Around(lambda once, pool, alone=False: once(pool))),
+    row("lets a worker with rows leave", "a worker with rows is not asked to leave", RowWorker,
+        drain=Around(left_with_rows)),
+    row("refuses pieces of who reads", "only who does not read is told that the rest is dropped", RowFlow,
+        passed=lambda flow, cost: flow.refuse()),
+    row("does not hear of a killed rank", "who ends of itself makes suspects", WorkerProcess, member_lost=nothing),
+    row("runs two of a sequence", "a batch has one request of a sequence", Sequences, __init__=Around(
+        lambda once, sequences, name, headers, overlapping=False: once(sequences, name, headers, overlapping=True))),
+    row("does not wait for the one before", "one request of a sequence runs at a time", Sequences,
+        _give=nothing, _review=Around(reviewed_as_if_none_ran)),
+    row("takes a request for another sequence's", "a request belongs to the sequence that it names",
+        sequence_dispatcher,
+        read_mark=Around(lambda once, headers, names: once(headers, names)._replace(id="the same"))),
+    row("breaks the sequences of others", "a sequence is broken by the end of its worker only", Sequences,
+        gone=Around(broken_by_others)),
+    row("forgets the worker of a sequence", "a sequence stays with its worker", Sequences, _give=nothing),
+    row("takes the last of a sequence first", "the requests of a sequence are sent in their order", Sequences,
+        _take=Around(last_taken_first)),
+    row("keeps sequences of a worker that has gone", "a worker's end ends its sequences", SequenceDispatcher,
+        worker_gone=nothing),
+    row("sends the last row first", "a handler sees the requests of a sequence in their order", RowWorker,
+        _flush=Around(last_row_first)),
+    row("takes any request", "a request is refused where its sequence cannot take it", Sequences, check=nothing),
+    row("never forgets a sequence of workers", "no sequence is left to workers that have gone", Sequences,
+        _close=nothing),
+    row("tells no new id", "a client is told the id of a new sequence", sequence_dispatcher,
+        _with_new_id=lambda reply, mark, names: reply),
+    row_by(streams_what_nobody_waits_for, "no piece comes after the end"),
 ]
 # fmt: on
+
+
+def tells(sentence: str, seeds: Sequence[int]) -> bool:
+    return any(failure is not None and sentence in failure.invariant for failure in map(run, seeds))
 
 
 @pytest.mark.slow
@@ -197,6 +328,14 @@ def test_some_seed_finds_an_error_that_was_planted(
 ) -> None:
     plant(monkeypatch)
 
-    found = (failure.invariant for seed in SEEDS if (failure := run(seed)) is not None)
+    assert tells(sentence, range(900, 1701)), "most are found among the first three hundred"
 
-    assert any(sentence in invariant for invariant in found)
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("plant", "sentence"), ERRORS_OF_ROWS)
+def test_some_seed_of_all_modes_finds_an_error_of_rows_and_sequences(
+    plant: Plant, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+
+    assert tells(sentence, range(100_901, 101_901)), "most are found among the first hundred"

@@ -3,19 +3,14 @@
 import gc
 import os
 import re
-from collections import deque
 
 import pytest
 
-from tests.lab.simulation.__main__ import main
-from tests.lab.simulation.modes import BATCHES_ONLY, GROUPS
-from tests.lab.simulation.plan import draw
-from tests.lab.simulation.run import explain, run, run_plan
-from tests.lab.simulation.story import Story
+from tests.lab.simulation.__main__ import explain, main, run
+from tests.lab.simulation.plan import BATCHES_ONLY, GROUPS, draw
 from tsctl.daemon.api.management.status import is_compiled
 from tsctl.daemon.batching.queue import Queue
 from tsctl.daemon.models.registering.spec import mode_of
-from tsctl.daemon.models.settings import ModelSettings
 
 FIRST = BATCHES_ONLY + 1  # from here on in all modes
 
@@ -48,31 +43,24 @@ def test_a_seed_holds_that_failed_once(seed: int) -> None:
     assert run(seed) is None
 
 
-def modes_of(seed: int) -> set[str]:
-    return {
-        f"{mode_of(settings)}{' with sequences' * settings.sequences}{' by ranks' * is_spread(settings)}"
-        for _, _, settings in draw(seed).models
-    }
-
-
-def is_spread(settings: ModelSettings) -> bool:
-    return GROUPS and bool(settings.parallel_type)
+def modes_of(seeds: range) -> set[tuple[str, bool, bool]]:
+    """Return the modes, with or without sequences, of one process or several."""
+    drawn = [settings for seed in seeds for _, _, settings in draw(seed).models]
+    return {(mode_of(each), each.sequences, GROUPS and bool(each.parallel_type)) for each in drawn}
 
 
 def test_each_mode_is_drawn_and_the_first_seeds_run_whole_batches() -> None:
-    lone = {"batch", "batch with sequences", "continuous", "continuous with sequences"}
-    groups = {f"{mode} by ranks" for mode in lone} if GROUPS else set()
+    lone = {(mode, sequences, False) for mode in ("batch", "continuous", "async") for sequences in (False, True)}
+    groups = {(mode, sequences, GROUPS) for mode, sequences, _ in lone if mode != "async"}
 
-    assert {mode for seed in range(FIRST, FIRST + 100) for mode in modes_of(seed)} == {
-        *lone, *groups, "async", "async with sequences",
-    }  # fmt: skip
-    assert {mode for seed in range(FIRST - 100, FIRST) for mode in modes_of(seed)} == {"batch"}
+    assert modes_of(range(FIRST, FIRST + 100)) == lone | groups
+    assert modes_of(range(FIRST - 100, FIRST)) == {("batch", False, False)}
 
 
-def story_of(seed: int) -> deque[str]:
-    story = Story(lines=deque())
-    run_plan(draw(seed), story)
-    return story.lines
+def story_of(seed: int) -> list[str]:
+    story: list[str] = []
+    run(seed, story)
+    return story
 
 
 @pytest.mark.slow
@@ -130,12 +118,12 @@ def test_a_seed_that_fails_tells_its_story(monkeypatch: pytest.MonkeyPatch, caps
     assert f"seed {seed}: " in told
     assert re.search(r"\n +\d+\.\d{4}  worker \d+ of a/1: ", told)  # the last events, each at its moment
     assert "it does not hold that the queue counts those that wait\n    queue: <Queue " in told
-    assert f"again: python -m tests.lab.simulation --seed {seed} --story" in told
+    assert f"again: python -m tests.lab.simulation --seed {seed}" in told
     assert "1 failed" in told
 
 
 def test_a_seed_that_holds_is_told_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--seed", "1", "--story"]) == 0
+    assert main(["--seed", "1"]) == 0
 
     told = capsys.readouterr().out
     assert told.startswith("seed 1: ") and "the daemon is stopped" in told and "does not hold" not in told

@@ -2,25 +2,26 @@
 
 import asyncio
 import contextlib
+import errno
 import functools
+import os
 import random
+import re
 import traceback
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tests.lab.simulation.clients import Reader
 from tests.lab.simulation.engine import Engine, WatchedWorker
-from tests.lab.simulation.ledger import Entry, Served
-from tests.lab.simulation.loop import Call, VirtualLoop, no_space
-from tests.lab.simulation.memory import Memory
-from tests.lab.simulation.modes import with_mode, words_of
-from tests.lab.simulation.plan import Plan, draw_settings
+from tests.lab.simulation.ledger import Entry, Served, note_parked
+from tests.lab.simulation.loop import Call, VirtualLoop
+from tests.lab.simulation.memory import SIZE, Memory
+from tests.lab.simulation.plan import Plan, with_mode, words_of
 from tests.lab.simulation.process import Process
 from tests.lab.simulation.sequences import SequenceBook
-from tests.lab.simulation.story import Failure, Story
-from tests.lab.simulation.streams import Reader
-from tests.lab.simulation.suspicion import note_parked
 from tsctl.daemon import paths
 from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.core.clock import Timer
@@ -31,19 +32,18 @@ from tsctl.daemon.extensions.sequences.marks import USUAL
 from tsctl.daemon.extensions.sequences.service import open_sequences
 from tsctl.daemon.marfile import Manifest, parse_manifest
 from tsctl.daemon.metrics.metrics import Metrics
-from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.models.archives.opening import Archives, Contents, Progress
 from tsctl.daemon.models.build import ArchiveTexts, ModelFactory
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import LiveVersions, Registry
 from tsctl.daemon.models.request import Registration, Source
 from tsctl.daemon.models.request_path import Resources
-from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.cores import Placement
 from tsctl.handlers import wire
 
 T = TypeVar("T")
+_MADE = re.compile(r"ts-seq-[0-9a-f-]{36}")  # an id that the daemon makes; each run has others
 _GPUS = 2
 _NOWHERE = "/nonexistent/simulated"
 
@@ -80,7 +80,7 @@ class SimulatedFactory(ModelFactory):
 
 
 class WatchedVersions(LiveVersions):
-    """Production's live versions; the world is told who comes and who has gone."""
+    """Production's live versions; it is checked who has gone."""
 
     def __init__(self, world: "World") -> None:
         super().__init__(world.registry, world.metrics)
@@ -88,11 +88,18 @@ class WatchedVersions(LiveVersions):
 
     def add(self, model: ModelVersion) -> None:
         super().add(model)
-        self._world.registered(model)
+        self._world.note("%r is registered: %s", self._world.served_of(model), words_of(model.settings))
 
     def gone(self, model: ModelVersion) -> None:
         super().gone(model)
-        self._world.retired(model)
+        world, served, clock = self._world, self._world.served_of(model), model.clock
+        served.dirty = True
+        served.retired = model.pool.empty
+        assert isinstance(clock, MarkingClock)
+        armed = [timer for timer in clock.timers if timer.armed]
+        if served.retired and armed:
+            world.broken("no timer is left of a version that has gone", served=served, armed=armed)
+        world.note("%r has gone%s", served, "" if served.retired else ", but for a worker")
 
 
 class SimulatedRegistration(Registrar):
@@ -101,9 +108,8 @@ class SimulatedRegistration(Registrar):
     def __init__(self, world: "World") -> None:
         config = _config(world.plan.grace)
         logs = ModelLogs(partial(paths.model_log, config.state_dir), foreground=False)
-        super().__init__(
-            config, world.registry, Engine(world), world.loop, logs, world.metrics, live=WatchedVersions(world)
-        )
+        engine = Engine(world, Served(0))  # starts nothing: each version has its own
+        super().__init__(config, world.registry, engine, world.loop, logs, world.metrics, live=WatchedVersions(world))
         self.archives = SimulatedArchives(config, self.directories)
         self.factory = SimulatedFactory(world)
 
@@ -115,14 +121,14 @@ class MarkingClock:
         timers: those that may still be armed.
     """
 
-    def __init__(self, loop: VirtualLoop) -> None:
-        self.served: Served = None  # type: ignore[assignment]  # assigned later: the model needs the clock first
+    def __init__(self, loop: VirtualLoop, served: Served) -> None:
         self.now = loop.now
         self.timers: list[Call] = []
         self._loop = loop
+        self._served = served
 
     def soon(self, call: Callable[[], None]) -> None:
-        self.served.dirty = True
+        self._served.dirty = True
         self._loop.soon(call)
 
     def later(self, delay: float, call: Callable[[], None]) -> Timer:
@@ -136,13 +142,27 @@ class MarkingClock:
         self._loop.aside(work, functools.partial(self._marked_with, then))
 
     def _marked(self, call: Callable[[], None]) -> None:
-        self.served.dirty = True
+        self._served.dirty = True
         call()
 
     def _marked_with(self, then: Callable[[T], None], result: T) -> None:
-        self.served.dirty = True
+        self._served.dirty = True
         then(result)
-        note_parked(self.served)
+        note_parked(self._served)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A broken invariant, with the second of the run and the values."""
+
+    seed: int
+    invariant: str
+    at: float
+    values: dict[str, str]
+
+    def __str__(self) -> str:
+        values = [f"    {name}: {text}" for name, text in self.values.items()]
+        return "\n".join([f"seed {self.seed} at {self.at:.4f} s: it does not hold that {self.invariant}", *values])
 
 
 class World:
@@ -160,17 +180,13 @@ class World:
         memory: the arena for large bodies.
     """
 
-    def __init__(self, plan: Plan, story: Story | None = None) -> None:
+    def __init__(self, plan: Plan, story: list[str] | None = None) -> None:
         self.plan = plan
         self.chance = random.Random(f"world {plan.seed}")
-        self.loop = VirtualLoop(self._escaped)  # type: ignore[abstract]  # only the needed part of a loop
-        self.loop.disk = self._write
-        self.loop.connect = self._connect
-        self.loop.pipe = self._pipe
+        self.loop = VirtualLoop(self)  # type: ignore[abstract]  # only the needed part of a loop
         self.story = story
         self.failure: Failure | None = None
         self.healed = False
-        self.own_handle = plan.own_handle
         self.processes: list[Process] = []
         self.served: list[Served] = []
         self.entries: dict[str, Entry] = {}
@@ -179,7 +195,7 @@ class World:
         self.disk_full_until = self.longest = 0.0
         self.placement = Placement(_GPUS)
         self.disk: bytes | None = None
-        self.memory = Memory()
+        self.memory = Memory(SIZE)
         self.registry, self.metrics = Registry(), Metrics()
         self.registrar = SimulatedRegistration(self)
         self._outputs: list[Any] = []
@@ -190,7 +206,7 @@ class World:
     def note(self, text: str, *values: Any) -> None:
         """Add a line to the story, if there is one."""
         if self.story is not None:
-            self.story.note(self.loop.now() - self._began, text % values)
+            self.story.append(f"{self.loop.now() - self._began:10.4f}  {_MADE.sub('ts-seq-…', text % values)}")
 
     def broken(self, invariant: str, **values: Any) -> None:
         """Record a broken invariant; only the first one counts."""
@@ -198,7 +214,7 @@ class World:
             self.failure = Failure(self.plan.seed, invariant, self.loop.now() - self._began,
                                    {name: repr(value) for name, value in values.items()})  # fmt: skip
 
-    def _escaped(self, error: BaseException) -> None:
+    def escaped(self, error: BaseException) -> None:
         trace = "".join(traceback.format_exception(error))
         self.broken("no exception escapes", error=error, trace=trace)
 
@@ -207,7 +223,7 @@ class World:
         retry = served.model.settings.retry
         if served.sequences is not None:
             return False  # the request may have changed the sequence's state
-        return not self.own_handle if retry is None else retry
+        return not self.plan.own_handle if retry is None else retry
 
     def close(self) -> None:
         """Release the descriptors and tasks of an aborted run."""
@@ -219,13 +235,13 @@ class World:
 
     def make(self, request: Registration, manifest: Manifest) -> Served:
         """Make a model as from its archive."""
-        settings = self.settings_of(manifest.model_name, manifest.model_version)
-        settings = settings.changed({"quarantine": self.plan.quarantine}, "set")
-        if any(served.key == (manifest.model_name, manifest.model_version) for served in self.served):
+        key = manifest.model_name, manifest.model_version
+        (settings,) = (settings for name, version, settings in self.plan.models if (name, version) == key)
+        if any(served.key == key for served in self.served):
             settings = with_mode(settings, self.plan.seed, f"archive {len(self.served)}")
-        engine, clock = Engine(self), MarkingClock(self.loop)
+        served = Served(len(self.served) + 1)
         source = Source(request.url, Path(_NOWHERE), None, manifest, {})
-        served = engine.served = clock.served = Served(len(self.served) + 1)
+        engine, clock = Engine(self, served), MarkingClock(self.loop, served)
         resources = Resources(engine=engine, clock=clock, cores=4, placement=self.placement)
         served.model = model = ModelVersion(source, settings, resources, request=request)
 
@@ -247,26 +263,6 @@ class World:
 
     def served_of(self, model: ModelVersion) -> Served:
         return next(served for served in reversed(self.served) if served.model is model)
-
-    def settings_of(self, name: str, version: str) -> ModelSettings:
-        for model in self.plan.models:
-            if model[:2] == (name, version):
-                return model[2]
-        return draw_settings(self.chance)
-
-    def registered(self, model: ModelVersion) -> None:
-        served = self.served_of(model)
-        self.note("%r is registered: %s", served, words_of(served.model.settings))
-
-    def retired(self, model: ModelVersion) -> None:
-        served, clock = self.served_of(model), model.clock
-        served.dirty = True
-        served.retired = model.pool.empty
-        assert isinstance(clock, MarkingClock)
-        armed = [timer for timer in clock.timers if timer.armed]
-        if served.retired and armed:
-            self.broken("no timer is left of a version that has gone", served=served, armed=armed)
-        self.note("%r has gone%s", served, "" if served.retired else ", but for a worker")
 
     # Events of workers and requests.
 
@@ -310,31 +306,20 @@ class World:
 
     # The loop's callbacks.
 
-    def _write(self, call: Callable[..., Any]) -> float:
-        """Write the snapshot, in a thread."""
+    def write(self, call: Callable[..., Any]) -> float:
+        """Write the snapshot, in a thread; return the seconds that it takes. Raises: OSError."""
         if self.loop.now() < self.disk_full_until:
             self.note("the disk is full")
-            raise no_space()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         content = call.args[-1] if isinstance(call, functools.partial) else None
         assert isinstance(content, bytes)
         self.disk = content
         return self.chance.uniform(0.001, 0.02)
 
-    def _pipe(self, protocol: Any) -> None:
+    def pipe(self, protocol: Any) -> None:
         self._outputs.append(protocol)
 
-    def _connect(self, protocol: Any) -> asyncio.Transport:
+    def connect(self, protocol: Any) -> asyncio.Transport:
         assert isinstance(protocol, WatchedWorker)
         outputs, self._outputs = self._outputs, []
         return protocol.process.connected(protocol, outputs)
-
-
-def counted(metrics: VersionMetrics) -> dict[str, int]:
-    """Return the counts in a version's metrics, of this registration and those before."""
-    return {
-        "requests": metrics.named.requests + metrics.unnamed.requests,
-        "batches": metrics.batches.total(),
-        "refused as suspects": metrics.refusals["quarantined"],
-        "expired in the queue": metrics.expirations["queue"],
-        "expired with a worker": metrics.expirations["worker"],
-    }
