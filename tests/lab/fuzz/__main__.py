@@ -1,4 +1,4 @@
-"""`make fuzz`: fuzz each target for a while, ask a daemon what its descriptions allow, and compare with a wheel.
+"""`make fuzz`: fuzz each target for a while, and compare with a wheel.
 
     python -m tests.lab.fuzz [--seconds 30] [--folder .fuzz] [TARGET …]
 
@@ -14,9 +14,8 @@ from pathlib import Path
 
 from tests.lab.fuzz.targets import NAMES
 
-DESCRIPTION = "description"
 COMPILED = "compiled"  # what was found on the sources, and more, on sources and compiled modules side by side
-_ALL = (*NAMES, DESCRIPTION, COMPILED)
+_ALL = (*NAMES, COMPILED)
 _WHILE_IT_RUNS = ("INFO: ", "WARNING: ", "#", '"')  # how lines of libFuzzer begin, which are left out
 
 
@@ -37,9 +36,7 @@ def main() -> int:
 def _holds(name: str, folder: Path, seconds: int) -> bool:
     """Fuzz one target, which prints what came of it; return whether every claim holds."""
     print(f"{name}:", flush=True)
-    if name == DESCRIPTION:
-        program = ["described", str(seconds)]
-    elif name == COMPILED:
+    if name == COMPILED:
         program = ["compiled", "--seconds", str(seconds), "--folder", str(folder)]
     else:
         program = ["campaign", name, str(folder / name), f"-max_total_time={seconds}"]
