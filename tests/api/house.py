@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tests.api.described import Described
 from tests.http.peer import Answer, Peer, Server
 from tsctl.daemon import paths
 from tsctl.daemon.api.guards import Guard
@@ -102,6 +103,7 @@ class House:
         )  # fmt: skip
         self.services = [*installed(EXTENSIONS, kernel), observation]
         fields = Fields(self.services)
+        self._described = Described(fields.operations(), own=own)
         self._commands = join(
             *(each.routes(Audience.MANAGERS) for each in self.services),
             management_routes(
@@ -172,11 +174,12 @@ class House:
         return peer
 
     async def ask(self, method: str, target: str, body: bytes = b"", *headers: str) -> Answer:
-        """Send a request, and let everything run until it is answered."""
+        """Send a request, and let everything run until it is answered, as the API description tells."""
         peer = self.send(method, target, body, *headers)
         exchange = self.exchanges[-1]
         await self.until(lambda: exchange.done)
         (answer,) = peer.answers
+        assert not (found := self._described.faults(method, target, answer)), f"{method} {target}: {found}"
         return answer
 
     async def until(self, condition: Callable[[], object]) -> None:

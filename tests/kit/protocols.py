@@ -15,8 +15,8 @@ from tsctl.daemon.models.registry import Registry
 
 Body = Callable[[], bytes]
 Cases = Iterator[tuple[Callable[[bytes], Steps[Any]], str, bytes]]  # the reader of a body, its name, the body
-# What is sent, the bodies of a size, and the function that makes a request of one: name, body, size.
-Sized = tuple[str, Callable[[int], Iterator[tuple[str, Body]]], Callable[[str, bytes, int], Any]]
+# What is sent, the bodies of a size, and the function that makes a request of one: body, size.
+Sized = tuple[str, Callable[[int], Iterator[tuple[str, Body]]], Callable[[bytes, int], Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,14 +41,6 @@ class Hit(NamedTuple):
     line: int
 
 
-class Commit(NamedTuple):
-    """A commit, the extension of whose files it modifies most, and the product's files outside that one's folders."""
-
-    title: str
-    extension: str
-    outside: list[str]
-
-
 @cache
 def sources() -> dict[str, str]:
     """Return the name of each Python file → its text; names are places, `daemon/…` for `tsctl/daemon/…`."""
@@ -95,15 +87,18 @@ def hits(files: Mapping[str, str], *capabilities: str) -> list[Hit]:
     return sorted(found)
 
 
-def read_log(text: str) -> Iterator[Commit]:
-    """Yield the commits of a `git log` in the format of `main`."""
-    for part in text.split("\0")[1:]:
+def changed(log: str) -> Iterator[str]:
+    """Yield a line for each commit of a `git log` in the format of `main`.
+
+    It has the number of the product's files outside the folders of the extension whose files the commit modifies most,
+    that extension, and the commit's title.
+    """
+    for part in log.split("\0")[1:]:
         title, *names = part.splitlines()
         own = Counter(found[1] for name in names if (found := _OWN.match(name)))
         most = min(own, key=lambda name: (-own[name], name), default="")
-        yield Commit(title, most, [
-            name for name in names if name.startswith(PLACES) and (not most or f"/extensions/{most}/" not in name)
-        ])  # fmt: skip
+        outside = sum(name.startswith(PLACES) and (not most or f"/extensions/{most}/" not in name) for name in names)
+        yield f"{outside:4} {most or '-':16} {title}"
 
 
 def rows(named: list[Hit]) -> Iterator[tuple[str, object]]:
@@ -136,8 +131,7 @@ def main(arguments: list[str]) -> int:
         command = ["git", "log", "--no-merges", "--diff-filter=MD", "--name-only", "--format=%x00%h %s"]
         done = subprocess.run([*command, f"{given.changed}..HEAD"], cwd=ROOT, capture_output=True, text=True)
         sys.stderr.write(done.stderr)
-        for commit in read_log(done.stdout):
-            print(f"{len(commit.outside):4} {commit.extension or '-':16} {commit.title}")
+        print(*changed(done.stdout), sep="\n")
         return 2 if done.returncode else 0
     registration, prediction = measure(ROOT)
     named = hits(core(), *CAPABILITIES)

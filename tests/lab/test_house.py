@@ -1,10 +1,10 @@
-"""What counts names of capabilities, and the files that commits modify, counts what it says."""
+"""What counts names of capabilities counts what it says."""
 
 import re
 
 import pytest
 
-from tests.lab.house import CAPABILITIES, TUPLE, Commit, hits, read_log, texts_of
+from tests.lab.house import CAPABILITIES, TUPLE, hits, texts_of
 from tests.places import ROOT
 
 
@@ -43,15 +43,3 @@ def test_the_words_of_a_capability_are_found_where_it_lives(name: str) -> None:
 )  # fmt: skip
 def test_a_word_with_another_meaning_is_not_found(name: str, text: str) -> None:
     assert re.search(CAPABILITIES[name]["words"], text) is None
-
-
-def test_the_files_that_a_commit_modifies_outside_its_own_folder_are_of_the_product() -> None:
-    log = (
-        "\0abc tracing: moved\n\ndaemon/extensions/tracing/span.py\ntests/extensions/tracing/test_span.py\n"
-        "daemon/extensions/grpc/server.py\ndaemon/server/extensions.py\ndocs/testing.md\n\0def docs: better\n"
-    )
-
-    assert list(read_log(log)) == [
-        Commit("abc tracing: moved", "tracing", ["daemon/extensions/grpc/server.py", "daemon/server/extensions.py"]),
-        Commit("def docs: better", "", []),
-    ]

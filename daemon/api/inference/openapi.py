@@ -109,7 +109,8 @@ def prediction(name: str, path: str) -> Operation:
     """Return the description of a route that runs a model; `name` is the operation's."""
     query = query_parameters({"model_name": STRING} if name == "invocations" else {})
     told = {"200": answer("The handler's answer; handlers may set another status.", None, "*/*")}
-    described = operation(name, path_parameters(path) + query + _HEADERS, told, _FAILURES)
+    failures = _FAILURES | ({"501": "The model answers in pieces."} if name.startswith("kserve") else {})
+    described = operation(name, path_parameters(path) + query + _HEADERS, told, failures)
     return {**described, "requestBody": body("The input of the model's handler.")}
 
 
@@ -125,5 +126,9 @@ def about(name: str, path: str, text: str) -> Operation:
 def _health(name: str, path: str, texts: dict[str, str]) -> Operation:
     failures = {"400": _FAILURES["400"]} | ({"404": _FAILURES["404"]} if "{" in path else {})
     return operation(
-        name, path_parameters(path), {status: answer(text, STATUS) for status, text in texts.items()}, failures
+        name,
+        path_parameters(path),
+        # A model that is being registered is not ready, which an error says.
+        {status: answer(text, STATUS if status == "200" else {"type": "object"}) for status, text in texts.items()},
+        failures,
     )

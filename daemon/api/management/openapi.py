@@ -9,6 +9,7 @@ from tsctl.daemon.api.management.commands import (
     CLASHES,
     FAILED,
     FOUND,
+    NDJSON,
     NOT_NOW,
     UNDERSTOOD,
     finished,
@@ -25,6 +26,7 @@ from tsctl.daemon.api.openapi import (
     Schema,
     answer,
     document,
+    failure,
     listed,
     members,
     operation,
@@ -130,8 +132,12 @@ _TEXTS = {
     "worker": "How the model is served: its files, its settings, the state of its batching.",
     "input": "The body of a sample request.",
 }
+_PROGRESS = ": with `Accept: application/x-ndjson` its progress, a JSON object in each line, of which the last has the"
 _COMMAND = {
-    "200": answer("Done.", STATUS),
+    "200": {
+        "description": f"Done{_PROGRESS} status and the document.",
+        "content": {"application/json": {"schema": STATUS}, NDJSON: {"schema": STRING}},
+    },
     "202": answer("Started: `synchronous` is false.", STATUS),
     "206": answer("Done, but another client has scaled the workers since, or a worker has just exited.", STATUS),
 }
@@ -147,7 +153,8 @@ def describe_management(further: Paths = MappingProxyType({}), *, own: bool = Fa
     paths: dict[str, dict[str, Operation]] = {
         "/models": {"get": _list(), "post": _command("registerModel", "", REGISTERING, required="url")}
     }
-    for suffix, path in (("Model", "/models/{model_name}"), ("Version", "/models/{model_name}/{model_version}")):
+    version = "/models/{model_name}/{model_version}"
+    for suffix, path in (("Model", "/models/{model_name}"), ("Version", version)):
         named = {"model_version": STRING} if suffix == "Model" else {}
         paths[path] = {
             "get": _describe(f"describe{suffix}", path),
@@ -155,7 +162,9 @@ def describe_management(further: Paths = MappingProxyType({}), *, own: bool = Fa
             "patch": finished(f"set{suffix}", path, _CHANGES, _SETTINGS),
             "delete": finished(f"unregister{suffix}", path, STATUS, {"owner": STRING}),
         }
-    version = "/models/{model_name}/{model_version}"
+    off = failure("Models are not registered or unregistered at this address: `--enable-model-api` is not given.")
+    for path, word in (("/models", "post"), ("/models/{model_name}", "delete"), (version, "delete")):
+        paths[path][word]["responses"]["405"] = off
     paths[f"{version}/set-default"] = {"put": finished("setDefault", f"{version}/set-default", STATUS)}
     for word in ACTIONS:
         paths[f"{version}/{word}"] = {"post": _command(f"{word}Version", f"{version}/{word}", _SYNCHRONOUS)}
@@ -180,8 +189,9 @@ def _describe(name: str, path: str) -> Operation:
 
 
 def _command(name: str, path: str, query: dict[str, Schema], required: str = "") -> Operation:
-    """Return the description of a long command; clients that accept application/x-ndjson receive its progress."""
-    return operation(name, path_parameters(path) + query_parameters(query, required), _COMMAND, CHANGED)
+    """Return the description of a long command, which starts workers."""
+    failures = CHANGED | {"507": "Memory did not suffice to start the workers."}
+    return operation(name, path_parameters(path) + query_parameters(query, required), _COMMAND, failures)
 
 
 def _own() -> dict[str, dict[str, Operation]]:

@@ -9,7 +9,7 @@ import grpc
 from tests.e2e.served import Served
 from tests.extensions.grpc import schemas
 from tests.kit.protocols import Sized
-from tests.lab.benchmarks.bodies import Asked
+from tests.lab.benchmarks.bodies import DECLARED, Asked
 
 OPTIONS = ("--grpc-address", "127.0.0.1:0")
 _STATUSES = {
@@ -28,12 +28,10 @@ def kinds() -> Iterator[Sized]:
     yield f"{called} of", schemas.tensor_messages, partial(_asked, f"/inference.{called}")
 
 
-def _asked(method: str, name: str, body: bytes, size: int) -> Asked:
-    from tests.lab.benchmarks.schema_bodies import DECLARED  # here, because that module asks for these kinds
-
+def _asked(method: str, body: bytes, size: int) -> Asked:
     model = DECLARED if "GRPCInferenceService" in method else "sized"
     message = b"\x0a%c%b" % (len(model), model.encode()) + body  # field 1 names it, where a filled one does not
-    return Asked(name, b"", [message], size, status=0, send=partial(_call, method, message))
+    return Asked(b"", message, size, status=0, send=partial(_call, method, message))
 
 
 def _call(method: str, message: bytes, served: Served) -> int:

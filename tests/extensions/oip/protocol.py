@@ -41,7 +41,7 @@ def packed_cases(size: int) -> Cases:
 
 
 def sized() -> Iterator[Sized]:
-    from tests.lab.benchmarks.schema_bodies import DECLARED, over_http
+    from tests.lab.benchmarks.bodies import DECLARED, over_http
 
     for model in (DECLARED, "sized"):
         for compressed in (False, True):

@@ -53,10 +53,10 @@ def _is_chat(document: bytes) -> bool:
 
 
 def sized() -> Iterator[Sized]:
-    from tests.lab.benchmarks.schema_bodies import over_http
+    from tests.lab.benchmarks.bodies import over_http
 
-    def send(name: str, body: bytes, size: int) -> Any:
-        return over_http(CHAT if _is_chat(body) else COMPLETIONS, False, name, body, size)
+    def send(body: bytes, size: int) -> Any:
+        return over_http(CHAT if _is_chat(body) else COMPLETIONS, False, body, size)
 
     yield "OpenAI", worst_bodies, send
 

@@ -9,17 +9,15 @@ A whole run writes docs/benchmarks.md. One that is shortened, interrupted or of 
 import argparse
 import datetime
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from tests.environments import Missing
 from tests.lab.benchmarks import page
 from tests.lab.benchmarks.measuring import wrk
 from tests.lab.benchmarks.peers import PEERS
 from tests.lab.benchmarks.peers.others import Loop
-from tests.lab.benchmarks.peers.peer import DidNotStart, Peer, Setup
+from tests.lab.benchmarks.peers.peer import BATCH_SIZE, DELAY, DidNotStart, Peer
 from tests.lab.benchmarks.results import Results, machine
 from tests.lab.benchmarks.workloads import WORKLOADS, Workload, measure
 
@@ -41,19 +39,14 @@ def run_once(peer: Peer | Loop, workload: Workload, results: Results) -> None:
         print(f"  {peer.name:<18} {figures['rate']:26.1f}/s  p50 {figures['p50'] * 1000:8.2f} ms", flush=True)
         return
     served = peer.adapt(workload.served())
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        running = peer.start(Setup(served, Path(folder)))
-        try:
-            if workload.connections:
-                results.add(workload.name, 0, peer.name, {"first": running.first_answer})
-            for connections, figures in measure(running, workload, served):
-                results.add(workload.name, connections, peer.name, figures)
-                if not connections:
-                    continue
+    with peer.running(served) as running:
+        if workload.connections:
+            results.add(workload.name, 0, peer.name, {"first": running.first_answer})
+        for connections, figures in measure(running, workload, served):
+            results.add(workload.name, connections, peer.name, figures)
+            if connections:
                 what = f"{figures['rate']:10.1f}/s  p50 {figures['p50'] * 1000:8.2f} ms"
                 print(f"  {peer.name:<18} {connections:>4} connections {what}", flush=True)
-        finally:
-            running.stop()
 
 
 def measure_all(peers: Sequence[str], chosen: Sequence[Workload], rounds: int, results: Results) -> None:
@@ -61,7 +54,7 @@ def measure_all(peers: Sequence[str], chosen: Sequence[Workload], rounds: int, r
     for number in range(rounds):
         for workload in chosen:
             print(f"round {number + 1} of {rounds}: {workload.title}", flush=True)
-            for name in turns([each for each in peers if PEERS[each].suits(workload.name)], number):
+            for name in turns([each for each in peers if each in workload.peers], number):
                 try:
                     run_once(PEERS[name], workload, results)
                 except (DidNotStart, LookupError, Missing, OSError, wrk.NoWrk) as error:
@@ -88,7 +81,7 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     given = options(arguments)
     try:
-        suiting = [name for name in given.peers if any(map(PEERS[name].suits, given.only))]
+        suiting = [name for name in given.peers if any(name in WORKLOADS[each].peers for each in given.only)]
         lacks = {name: PEERS[name].lacks() for name in suiting}
         peers = [name for name in suiting if not lacks[name]]
         versions = {name: PEERS[name].install() for name in peers}
@@ -109,8 +102,8 @@ def main(arguments: Sequence[str]) -> int:
             "workloads": [each.name for each in chosen],
             "peers": peers,
             "rounds": 0,
-            "batch_size": Setup.__dataclass_fields__["batch_size"].default,
-            "delay": "10 ms",
+            "batch_size": BATCH_SIZE,
+            "delay": f"{DELAY * 1000:g} ms",
             "whole": given.shorten == 1.0 and given.rounds >= ROUNDS and set(given.only) == set(WORKLOADS),
         }
     )

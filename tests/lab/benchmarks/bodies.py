@@ -1,16 +1,22 @@
 """Bodies that may cost the event loop much, of any size: each kind makes one request.
 
-The sizes are those of the body; what a limit refuses is answered 400 or 413, and that must be cheap, too.
+The sizes are those of the body; what a limit refuses is answered 400 or 413, and that must be cheap, too. Extensions
+add theirs: `sized` of their protocol, and `kinds` in tests/extensions/NAME/bodies.py.
 """
 
+import gzip
 import json
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
+from itertools import chain, islice
 from urllib.parse import quote_from_bytes
 
 from tests.e2e.served import Served
+from tests.kit.protocols import PROTOCOLS
+from tests.kit.shelf import modules
+from tests.lab.benchmarks.schemas import Body
 
 MIB = 2**20
 JSON, IMAGE = "application/json", "image/png"
@@ -18,7 +24,8 @@ URLENCODED = "application/x-www-form-urlencoded"
 BOUNDARY = "b-8f3a-4d1e-boundary"
 MULTIPART = f"multipart/form-data; boundary={BOUNDARY}"
 ROOM = 1024  # bytes that all but the data of a form with a few parts takes
-_PIECE = MIB
+DECLARED = "x-int32"  # the model that takes tensors; "sized" takes any JSON
+_ANY = 1024  # bytes: the names are those of bodies of any size
 
 
 @dataclass
@@ -33,9 +40,8 @@ class Asked:
             stands for; None for HTTP.
     """
 
-    name: str
     head: bytes
-    pieces: list[bytes] = field(repr=False)
+    body: bytes
     size: int
     status: int = 200
     control: bool = False
@@ -43,10 +49,10 @@ class Asked:
 
 
 Kind = Callable[[int], Asked]
+Bodies = Callable[[int], Iterator[tuple[str, Body]]]
 
 
 def request(
-    name: str,
     body: bytes,
     content_type: str,
     *,
@@ -57,7 +63,7 @@ def request(
     headers: bytes = b"",
 ) -> Asked:
     head = head_of(method, target, content_type, f"Content-Length: {len(body)}")
-    return Asked(name, head[:-2] + headers + b"\r\n", [body], len(body), status, control)
+    return Asked(head[:-2] + headers + b"\r\n", body, len(body), status, control)
 
 
 def head_of(method: str, target: str, content_type: str, length: str) -> bytes:
@@ -118,7 +124,7 @@ def _short_boundary(size: int) -> bytes:
 
 
 def _of(name: str, content_type: str, body: Callable[[int], bytes], **further: object) -> tuple[str, Kind]:
-    return name, lambda size: request(name, body(size), content_type, **further)  # type: ignore[arg-type]
+    return name, lambda size: request(body(size), content_type, **further)  # type: ignore[arg-type]
 
 
 def _form_of(name: str, body: Callable[[int], bytes], **further: object) -> tuple[str, Kind]:
@@ -207,12 +213,12 @@ def _heads() -> Iterator[tuple[str, Kind]]:
 
 
 def _long_host(size: int) -> Asked:
-    asked = request("a host of 60 KiB", b"", IMAGE, status=400)
+    asked = request(b"", IMAGE, status=400)
     asked.head = asked.head.replace(b"Host: a", b"Host: " + b"%41" * 20000 + b"?")
     return asked
 
 
-def _binary_tensor(name: str, datatype: str, model: str, size: int) -> Asked:
+def _binary_tensor(datatype: str, model: str, size: int) -> Asked:
     """Return a request whose one input, `xs`, follows the JSON as bytes."""
     length = (size - ROOM) // 4 * 4
     shape = [length // (1 if datatype == "UINT8" else 4)]
@@ -220,18 +226,15 @@ def _binary_tensor(name: str, datatype: str, model: str, size: int) -> Asked:
     head = json.dumps({"inputs": [tensor], "parameters": {"binary_data_output": True}}).encode()
     told = f"Inference-Header-Content-Length: {len(head)}\r\n".encode()
     target = f"/v2/models/{model}/infer"
-    return request(name, head + bytes(length), "application/octet-stream", target=target, headers=told)
+    return request(head + bytes(length), "application/octet-stream", target=target, headers=told)
 
 
-def _chunked(name: str, content_type: str, chunk: int, size: int) -> Asked:
+def _chunked(content_type: str, chunk: int, size: int) -> Asked:
     head = head_of("POST", "/predictions/sized", content_type, "Transfer-Encoding: chunked")
     data = whole(b"%41", chunk) + b"=" * (chunk % 3)
     one = b"%x\r\n%b\r\n" % (len(data), data)
-    most = max(1, _PIECE // len(one))
     size = size if chunk > 1 else min(size, MIB)
-    count = size // chunk - 1
-    pieces = [one * most] * (count // most) + [one * (count % most)]
-    return Asked(name, head, [b"2\r\na=\r\n", *pieces, b"0\r\n\r\n"], size)
+    return Asked(head, b"2\r\na=\r\n" + one * (size // chunk - 1) + b"0\r\n\r\n", size)
 
 
 def _managing(method: str, path: str) -> Iterator[tuple[str, Kind]]:
@@ -253,15 +256,39 @@ def _kinds() -> Iterator[tuple[str, Kind]]:
         ("binary data: FP32 to a typed handler", "FP32", "typed"),
         ("binary data: FP32 to a model that declares nothing", "FP32", "sized"),
     ):
-        yield name, partial(_binary_tensor, name, datatype, model)
+        yield name, partial(_binary_tensor, datatype, model)
     for name, content_type, chunk in (
         ("chunked: 32 KiB", IMAGE, 32 * 1024), ("chunked: a form of escapes, 32 KiB", URLENCODED, 32 * 1024),
         ("chunked: 64 bytes", IMAGE, 64), ("chunked: one byte", IMAGE, 1),
     ):  # fmt: skip
-        yield name, partial(_chunked, name, content_type, chunk)
+        yield name, partial(_chunked, content_type, chunk)
     yield from _heads()
     for method, path in (("POST", "/models"), ("PUT", "/models/sized"), ("PATCH", "/models/sized")):
         yield from _managing(method, path)
 
 
-KINDS: dict[str, Kind] = dict(_kinds())
+def _of_schemas() -> Iterator[tuple[str, Kind]]:
+    """Yield requests with the worst bodies of each schema (schemas.py), which extensions add."""
+    groups = [*(protocol.sized() for protocol in PROTOCOLS), *(extended.kinds() for extended in modules("bodies"))]
+    for what, bodies, make in chain.from_iterable(groups):
+        for number, (name, _) in enumerate(bodies(_ANY)):
+            yield f"{what} {name}", partial(_nth, bodies, make, number)
+
+
+def _nth(bodies: Bodies, make: Callable[[bytes, int], Asked], number: int, size: int) -> Asked:
+    _, body = next(islice(bodies(size - ROOM), number, None))
+    return make(body(), size)
+
+
+def over_http(target: str, packed: bool, body: bytes, size: int) -> Asked:
+    """Return a request with a body, as gzip if `packed`; it is of `size` bytes, or more."""
+    sent = gzip.compress(body, 1, mtime=0) if packed else body
+    coding = b"Content-Encoding: gzip\r\n" if packed else b""
+    asked = request(sent, JSON, target=target, status=0, headers=coding)
+    asked.size = max(size, len(sent))
+    return asked
+
+
+def kinds() -> dict[str, Kind]:
+    """Return the kinds of bodies by name; those of extensions ask for this module, too."""
+    return dict(chain(_kinds(), _of_schemas()))

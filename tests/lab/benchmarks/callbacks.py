@@ -34,8 +34,6 @@ import tempfile
 import threading
 import time
 from asyncio import events
-from collections.abc import Callable
-from functools import partial
 from multiprocessing.connection import Client, Listener
 from pathlib import Path
 from typing import Any
@@ -43,8 +41,7 @@ from typing import Any
 from tests.e2e.served import Served, eventually
 from tests.e2e.tensor_models import register
 from tests.kit.shelf import modules
-from tests.lab.benchmarks import schema_bodies
-from tests.lab.benchmarks.bodies import KINDS, MIB, Asked
+from tests.lab.benchmarks.bodies import MIB, Asked, kinds
 from tests.lab.conformance.talk import Address, talk
 from tsctl.daemon.http.bounds.trimming import QUIET, keep_memory
 
@@ -56,17 +53,19 @@ PAGE = resource.getpagesize()
 ANSWERED = (200, 400, 413)  # of a body that is derived from a schema
 TRIES = 5
 _ASKED = "TSCTL_CALLBACKS_SOCKET"
+Callback = tuple[float, int, str]
+NONE: Callback = (0.0, 0, "")
 
 
 class Longest:
-    """The longest callback since it was asked for the last time; runs in the daemon."""
+    """The longest callback since it was asked for the last time: ms, the pages that the kernel had to clear, its name.
+
+    Runs in the daemon.
+    """
 
     def __init__(self) -> None:
-        told = os.environ[_ASKED]
-        teller = threading.Thread(target=self.tell, args=(told,), daemon=True)
-        self.seconds = 0.0
-        self.pages = 0  # that the kernel had to clear
-        self.name = ""
+        teller = threading.Thread(target=self.tell, args=(os.environ[_ASKED],), daemon=True)
+        self.longest = NONE
         received = 0.0
         receive = socket.socket.recv_into
 
@@ -90,10 +89,10 @@ class Longest:
             cleared = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
             received, began = 0.0, time.thread_time()
             plain(handle)
-            spent = time.thread_time() - began - received
-            if spent > self.seconds:
-                self.seconds, self.name = spent, name_of(callback)
-                self.pages = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - cleared
+            spent = (time.thread_time() - began - received) * 1000
+            if spent > self.longest[0]:
+                cleared = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - cleared
+                self.longest = spent, cleared, name_of(callback)
 
         handle_class._run = timed
 
@@ -104,15 +103,15 @@ class Longest:
                 with listening.accept() as peer:
                     peer.send(self.answer(peer.recv()))
 
-    def answer(self, asked: str) -> str:
+    def answer(self, asked: str) -> int | Callback:
         if asked == "trim":  # and forget the largest memory that there was
             ctypes.CDLL(None).malloc_trim(0)
             Path("/proc/self/clear_refs").write_text("5")
-            return str(memory_of("VmRSS"))
+            return memory_of("VmRSS")
         if asked == "peak":
-            return str(memory_of("VmHWM"))
-        seconds, self.seconds = self.seconds, 0.0
-        return f"{seconds * 1000} {self.pages} {self.name}"
+            return memory_of("VmHWM")
+        longest, self.longest = self.longest, NONE
+        return longest
 
 
 def memory_of(what: str) -> int:
@@ -173,24 +172,18 @@ def clearing_time() -> float:
     return min(times)
 
 
-def told_by(path: str, asked: str) -> str:
+def told_by(path: str, asked: str) -> Any:
     """Return what the daemon answers about itself."""
     with Client(path) as peer:
         peer.send(asked)
-        return str(peer.recv())
-
-
-def longest_of(path: str) -> tuple[float, int, str]:
-    """Return the longest callback since the last call: ms, the pages that the kernel cleared, and its name."""
-    milliseconds, pages, name = told_by(path, "longest").split(" ", 2)
-    return float(milliseconds), int(pages), name
+        return peer.recv()
 
 
 def ask(served: Served, asked: Asked) -> tuple[int, float]:
     """Send a request; return the status of its answer, and after how many seconds it came."""
     host, _, port = served.url.removeprefix("http://").rpartition(":")
     address: Address = str(served.folder / "control.sock") if asked.control else (host, int(port))
-    request, began = b"".join((asked.head, *asked.pieces)), time.perf_counter()
+    request, began = asked.head + asked.body, time.perf_counter()
     if asked.send is not None:
         return asked.send(served), time.perf_counter() - began
     answer, line = talk(address, request, 600)
@@ -199,33 +192,29 @@ def ask(served: Served, asked: Asked) -> tuple[int, float]:
     return answer.status, seconds
 
 
-def measure(served: Served, told: str, asked: Asked, copy: Callable[[], float]) -> bool:
-    """Ask until the longest callback is within the limit, a few times at most; print the best, return whether it is.
-
-    Args:
-        copy: returns the ms that are allowed for copies.
-    """
-    best, allowed, over, status, seconds, grown = (0.0, 0, ""), 0.0, float("inf"), 0, 0.0, 0
+def measure(served: Served, told: str, name: str, asked: Asked) -> bool:
+    """Ask until the longest callback is within the limit, a few times at most; print the best, return whether it is."""
+    best, allowed, over, status, seconds, grown = NONE, 0.0, float("inf"), 0, 0.0, 0
     for number in range(TRIES):
-        before = int(told_by(told, "trim")) if not number else 0
-        longest_of(told)
+        before = told_by(told, "trim") if not number else 0
+        told_by(told, "longest")
         status, seconds = ask(served, asked)
         served.ask("/ping", method="GET")  # a later callback: the one that wrote the answer has ended
-        found = longest_of(told)
-        most = copy()
+        found: Callback = told_by(told, "longest")
+        most = copies_time(asked.size) if asked.send is not None else 0.0
         if asked.send is not None and seconds > QUIET:
             most += min(found[1] * PAGE, 2 * asked.size) / MIB * clearing_time()
         if found[0] - most < over:
             best, allowed, over = found, most, found[0] - most
         if not number:
-            grown = int(told_by(told, "peak")) - before
+            grown = told_by(told, "peak") - before
         if over <= LIMIT:
             break
     kept = over <= LIMIT and (status == asked.status or (not asked.status and status in ANSWERED))
     kept = kept and grown <= MOST_MEMORY * asked.size + BESIDE
     fresh, times = best[1] * PAGE / MIB, grown / max(asked.size, MIB)
     print(
-        f"{asked.name:<70}{asked.size / MIB:>7.2f}{status:>8}{seconds:>8.2f}{best[0]:>9.2f}{allowed:>7.2f}"
+        f"{name:<70}{asked.size / MIB:>7.2f}{status:>8}{seconds:>8.2f}{best[0]:>9.2f}{allowed:>7.2f}"
         f"{max(0.0, over):>8.2f}{fresh:>7.1f}{times:>7.1f}  {'kept' if kept else 'PASSED':<7}{best[2]}",
         flush=True,
     )
@@ -239,8 +228,7 @@ def main() -> int:
     chosen = parser.parse_args()
     keep_memory()  # for the copies that the daemon's are compared with
     words = chosen.only.split(",")
-    all_kinds = KINDS | schema_bodies.KINDS
-    kinds = [kind for name, kind in all_kinds.items() if any(word in name for word in words)]
+    tried = {name: kind for name, kind in kinds().items() if any(word in name for word in words)}
     sizes = [int(float(size) * MIB) for size in chosen.sizes.split(",")]
     with tempfile.TemporaryDirectory() as folder:
         served = Served(Path(folder))
@@ -265,11 +253,9 @@ def main() -> int:
                     f"{clearing_time():.2f} ms more for each MiB that is fresh",
                     flush=True,
                 )
-                for number, kind in enumerate(kinds, start=1):
-                    print(f"{number:>4}/{len(kinds):<5}", end="", flush=True)
-                    asked = kind(size)
-                    allowed = partial(copies_time, size) if asked.send is not None else partial(float, 0)
-                    kept = measure(served, told, asked, allowed) and kept
+                for number, (name, kind) in enumerate(tried.items(), start=1):
+                    print(f"{number:>4}/{len(tried):<5}", end="", flush=True)
+                    kept = measure(served, told, name, kind(size)) and kept
         finally:
             served.stop()
             daemon.wait(60)

@@ -5,8 +5,9 @@ import pytest
 from tests.lab.benchmarks import page
 from tests.lab.benchmarks.models import same_classes, same_numbers
 from tests.lab.benchmarks.page import losses
+from tests.lab.benchmarks.peers import PEERS
 from tests.lab.benchmarks.results import Figures, Results
-from tests.lab.benchmarks.workloads import PATIENCE, Record, judge
+from tests.lab.benchmarks.workloads import PATIENCE, WORKLOADS, Record, judge
 
 FACTS = {"workloads": ["constant", "kill"], "peers": ["tsctl", "mosec"], "whole": True}
 EXPECTED = {"7": 0.5, "3": 0.2, "9": 0.1}
@@ -89,6 +90,10 @@ def test_classes_are_the_same_but_for_rounding(answer: bytes, right: bool) -> No
 )
 def test_embeddings_are_the_same_but_for_rounding(answer: bytes, right: bool) -> None:
     assert same_numbers(answer, [0.6, -0.8]) is right
+
+
+def test_each_server_is_measured_with_a_workload() -> None:
+    assert {name for each in WORKLOADS.values() for name in each.peers} == set(PEERS)
 
 
 def test_a_kill_is_judged_by_what_became_of_the_requests() -> None:

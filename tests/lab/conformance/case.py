@@ -71,7 +71,7 @@ class Recorded(Message, kw_only=True):
 
 
 class Step(Message, kw_only=True):
-    """One request.
+    """One request, and its answer.
 
     Attributes:
         request: METHOD TARGET.
@@ -81,9 +81,9 @@ class Step(Message, kw_only=True):
         until: ask again until the answer's body holds this text; the last answer counts.
         patience: seconds to wait for an answer.
         background: the next request does not wait for the answer to this one.
-        answer: None for a request of ours that no case shows.
     """
 
+    answer: Recorded
     request: str = ""
     headers: list[str] = []
     to: str = "inference"
@@ -91,7 +91,6 @@ class Step(Message, kw_only=True):
     until: str = ""
     patience: float = 60.0
     background: bool = False
-    answer: Recorded | None = None
 
     def encode(self) -> bytes:
         """The request's bytes; a body brings its `Content-Length` with it."""

@@ -1,7 +1,8 @@
-"""Take out of an answer what differs from run to run, so that it can be kept and compared."""
+"""Take out of an answer what differs from run to run, as it was taken out of the recorded ones."""
 
 import json
 import re
+import socket
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -32,13 +33,18 @@ def shape(text: str) -> str:
     return json.dumps(document, indent=1, sort_keys=True)
 
 
-UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z?|\d\d/\d\d/\d{4} \d\d:\d\d:\d\d")
-_NUMBERS = re.compile(r'("(?:pid|memoryUsage)"\s*:\s*)-?\d+')
-_WORKER = re.compile(r'("id"\s*:\s*)"9\d\d\d"')  # counted over all models by one, over one model by the other
-_WORKER_NAME = re.compile(r"\bW-9\d\d\d-")
-_TRACEBACK_FILE = re.compile(r'File "[^"]*"')
-_UNPACKED = re.compile(r"(<temporary>|<state>)/models/[0-9a-zA-Z_.-]+")
+# What belongs to one run, and the word for it. One server counts workers over all models, the other over one model.
+_OF_A_RUN = (
+    (re.compile(re.escape(socket.gethostname())), "<host>"),
+    (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE), "<uuid>"),
+    (
+        re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z?|\d\d/\d\d/\d{4} \d\d:\d\d:\d\d"),
+        "<time>",
+    ),
+    (re.compile(r'("(?:pid|memoryUsage)"\s*:\s*)-?\d+'), r"\g<1>0"),
+    (re.compile(r'("id"\s*:\s*)"9\d\d\d"'), r'\g<1>"<worker>"'),
+    (re.compile(r"\bW-9\d\d\d-"), "W-<worker>-"),
+)
 
 
 def _without_prose(text: str) -> str:
@@ -54,28 +60,19 @@ def _without_prose(text: str) -> str:
     return json.dumps(bare(json.loads(text)), indent=2)
 
 
-def scrub(answer: Answer, private: Mapping[str, str]) -> Answer:
+def scrub(answer: Answer, tokens: Mapping[str, str]) -> Answer:
     """Replace what belongs to one run.
 
     Args:
-        private: text of this run → the word that stands for it; longest first (paths, the host's
-            name, ports). One that is a number is replaced where it stands alone: a port's digits may
-            be among those of a time.
+        tokens: what stands for a token in a case → the token.
     """
 
     def clean(text: str) -> str:
-        for secret, word in private.items():
-            if secret.isdigit():
-                text = re.sub(rf"(?<![\w.]){secret}(?!\w|\.\d)", word, text)
-            else:
-                text = text.replace(secret, word)
-        text = UUID.sub("<uuid>", text)
-        text = TIME.sub("<time>", text)
-        text = _NUMBERS.sub(r"\g<1>0", text)
-        text = _WORKER.sub(r'\g<1>"<worker>"', text)
-        text = _WORKER_NAME.sub("W-<worker>-", text)
-        text = _TRACEBACK_FILE.sub('File "<file>"', text)
-        return _UNPACKED.sub("<unpacked>", text)
+        for word, token in tokens.items():
+            text = text.replace(token, word)
+        for pattern, word in _OF_A_RUN:
+            text = pattern.sub(word, text)
+        return text
 
     try:
         text = clean(answer.body.decode())

@@ -1,13 +1,10 @@
-"""One of the two servers, as the cases see it; and how cases are put to it."""
+"""Our daemon, as the cases see it; and how cases are put to it."""
 
 import contextlib
-import json
-import socket
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from tests.e2e.served import Served
@@ -15,9 +12,10 @@ from tests.lab.conformance.case import Group, Step, Variant
 from tests.lab.conformance.compare import Judgement, judge
 from tests.lab.conformance.models import pack, registrar
 from tests.lab.conformance.scrub import scrub
-from tests.lab.conformance.talk import Address, Answer, Line, eventually, talk
+from tests.lab.conformance.talk import Address, Answer, Line, talk
 
 _TOKENS = {"<inference token>": "inference-token-of-a-case", "<management token>": "management-token-of-a-case"}
+_HEAD_START = 0.15  # seconds that a request has before the next is sent beside it
 
 
 @contextlib.contextmanager
@@ -28,30 +26,13 @@ def our_daemon(folder: Path, variant: Variant) -> Iterator["Side"]:
     config = folder / "config.properties"
     config.write_text(variant.config())
     options = ["--ts-config", str(config), "--metrics-address", "127.0.0.1:0"]
-    management: Address = str(folder / "control.sock")
     if variant.tokens:  # which no process of this user needs on the control socket
         options += ["--management-address", "127.0.0.2:0", "--allowed-host", "localhost", *_token_files(folder)]
     served.start(*options)
     try:
-        inference, metrics = (_address(served.status[f"{name}Address"]) for name in ("inference", "metrics"))
-        if variant.tokens:
-            management = _address(served.status["managementAddress"])
-        private = {
-            str(served.store): "<store>",
-            str(folder / "state"): "<state>",
-            str(folder): "<folder>",
-            sys.prefix: "<environment>",
-            socket.gethostname(): "<host>",
-            str(inference[1]): "<inference port>",
-        }
-        yield Side(inference, management, metrics, private, _TOKENS if variant.tokens else {})
+        yield Side(served, _TOKENS if variant.tokens else {})
     finally:
         served.stop()
-
-
-def _address(url: str) -> tuple[str, int]:
-    host, _, port = url.removeprefix("http://").rpartition(":")
-    return host, int(port)
 
 
 def _token_files(folder: Path) -> list[str]:
@@ -64,64 +45,44 @@ def _token_files(folder: Path) -> list[str]:
     return options
 
 
-_HEAD_START = 0.15  # seconds that a request has before the next is sent beside it
-
-
-@dataclass(slots=True)
 class Side:
-    """A running server.
+    """A running daemon.
 
-    Attributes:
-        inference, management, metrics: its addresses.
-        private: what `scrub` takes out.
+    Args:
         tokens: what stands for a token in a case → the token.
-        registered: models that `ask_all` has registered for cases.
     """
 
-    inference: Address
-    management: Address
-    metrics: Address
-    private: dict[str, str]
-    tokens: Mapping[str, str] = field(default_factory=dict)
-    registered: set[str] = field(default_factory=set)
+    def __init__(self, served: Served, tokens: Mapping[str, str]) -> None:
+        self._served, self._tokens = served, tokens
+        self._registered = set[str]()
+        status = served.status
+        self._addresses: dict[str, Address] = {"management": str(served.folder / "control.sock")}
+        for name in ("inference", "metrics", *["management"] * bool(tokens)):
+            host, _, port = status[f"{name}Address"].removeprefix("http://").rpartition(":")
+            self._addresses[name] = host, int(port)
 
-    def _send(self, step: Step) -> tuple[Answer, Line]:
-        address: Address = getattr(self, step.to)
-        request = step.encode()
-        for word, token in self.tokens.items():
-            request = request.replace(word.encode(), token.encode())
-        if step.until:
-            return eventually(address, request, lambda answer: step.until.encode() in answer.body)
-        return talk(address, request, step.patience)
-
-    def _command(self, method: str, target: str) -> Answer:
-        """Send a command of our own, which no case shows."""
-        headers = ["Authorization: Bearer <management token>"] if self.tokens else []
-        answer, line = self._send(Step(request=f"{method} {target}", headers=headers, to="management"))
-        line.closed(answer)
-        return answer
-
-    def ask_all(self, group: Group) -> dict[str, list[Answer]]:
-        """Put a group's cases to the server, in order; give the scrubbed answers by the cases' names."""
+    def replay(self, group: Group) -> dict[str, Judgement]:
+        """Put a group's cases to the daemon, in order; judge its answers by the recorded ones."""
         if group.fresh:
-            self.clear()
-        self._prepare({name for case in group.cases.values() for name in case.uses.split()})
+            self._clear()
+        missing = sorted({name for case in group.cases.values() for name in case.uses.split()} - self._registered)
+        with ThreadPoolExecutor(2) as pool:  # two at a time: most of it is importing torch
+            list(pool.map(self._register, missing))
         sent = {name: self._send_all(case.steps) for name, case in group.cases.items()}
-        private = self.private | {token: word for word, token in self.tokens.items()}
         # Asked only now: a connection that was to stay open has had time to be closed. And all of them, before anything
         # can be wrong with an answer: a connection that is left open fails another test.
         ended = {
             name: [replace(answer, closed=line.closed(answer)) for answer, line in answers]
             for name, answers in sent.items()
         }
-        return {name: [scrub(answer, private) for answer in answers] for name, answers in ended.items()}
-
-    def replay(self, group: Group) -> dict[str, Judgement]:
-        """Judge this server's answers by the recorded ones; a case that has not been recorded is a ValueError."""
-        recorded = {
-            name: [step.answer.answer for step in case.steps if step.answer] for name, case in group.cases.items()
+        return {
+            name: judge(
+                name,
+                [step.answer.answer for step in group.cases[name].steps],
+                [scrub(answer, self._tokens) for answer in answers],
+            )
+            for name, answers in ended.items()
         }
-        return {name: judge(name, recorded[name], ours) for name, ours in self.ask_all(group).items()}
 
     def _send_all(self, steps: Sequence[Step]) -> list[tuple[Answer, Line]]:
         with ThreadPoolExecutor(max(1, len(steps))) as pool:
@@ -134,24 +95,28 @@ class Side:
                     underway[-1].result()
             return [each.result() for each in underway]
 
-    def clear(self) -> None:
-        """Unregister everything, default versions last."""
-        self.registered.clear()
-        for model in json.loads(self._command("GET", "/models").body)["models"]:
-            name = model["modelName"]
-            versions = json.loads(self._command("GET", f"/models/{name}/all").body)
-            for version in versions:
-                self._command("DELETE", f"/models/{name}/{version['modelVersion']}")
-            self._command("DELETE", f"/models/{name}")
+    def _send(self, step: Step) -> tuple[Answer, Line]:
+        address, request = self._addresses[step.to], step.encode()
+        for word, token in self._tokens.items():
+            request = request.replace(word.encode(), token.encode())
+        deadline = time.monotonic() + step.patience
+        while True:
+            answer, line = talk(address, request, step.patience)
+            if step.until.encode() in answer.body or time.monotonic() > deadline:
+                return answer, line
+            line.closed(answer)
+            time.sleep(0.05)
 
-    def _prepare(self, names: set[str]) -> None:
-        """Register what is not registered yet, two at a time: most of it is importing torch."""
-        missing = sorted(names - self.registered)
-        with ThreadPoolExecutor(2) as pool:
-            list(pool.map(self._register, missing))
+    def _clear(self) -> None:
+        """Unregister everything, default versions last."""
+        self._registered.clear()
+        for model in self._served.command("GET", "/models").json["models"]:
+            name = model["modelName"]
+            for version in self._served.command("GET", f"/models/{name}/all").json:
+                self._served.command("DELETE", f"/models/{name}/{version['modelVersion']}")
+            self._served.command("DELETE", f"/models/{name}")
 
     def _register(self, name: str) -> None:
-        answer = self._command("POST", registrar(name))
-        if answer.status != 200:
-            raise AssertionError(f"{name} could not be registered: {answer.status} {answer.body.decode()}")
-        self.registered.add(name)
+        answer = self._served.command("POST", registrar(name))
+        assert answer.status == 200, f"{name} could not be registered: {answer.status} {answer.body.decode()}"
+        self._registered.add(name)

@@ -3,8 +3,6 @@
 import contextlib
 import http.client
 import socket
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 PATIENCE = 60.0  # seconds for an answer: TorchServe takes some to load a model
@@ -78,14 +76,3 @@ def talk(address: Address, request: bytes, patience: float = PATIENCE) -> tuple[
         return Answer(0, "", (), b"", False), line
     except TimeoutError:
         return Answer(-1, "", (), b"", False), line
-
-
-def eventually(address: Address, request: bytes, done: Callable[[Answer], bool]) -> tuple[Answer, Line]:
-    """Ask again until an answer is `done`, for `PATIENCE` seconds; give the last."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        answer, line = talk(address, request)
-        if done(answer) or time.monotonic() > deadline:
-            return answer, line
-        line.closed(answer)
-        time.sleep(0.05)

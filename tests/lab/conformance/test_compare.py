@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.lab.conformance.compare import Purpose, Verdict, differences, judge
+from tests.lab.conformance.case import GROUPS
+from tests.lab.conformance.compare import PURPOSES, Purpose, Verdict, differences, judge
 from tests.lab.conformance.scrub import shape
 from tests.lab.conformance.talk import Answer
 
@@ -78,6 +79,12 @@ def test_a_purpose_for_other_cases_does_not_count() -> None:
     purpose = Purpose("because", stands=((200, 201),), cases=frozenset({"another case"}))
 
     assert judge("case", [PLAIN], [replace(PLAIN, status=201)], [purpose]).verdict is Verdict.WRONG
+
+
+def test_a_purpose_for_named_cases_names_cases() -> None:
+    assert {name for each in PURPOSES for name in each.cases} <= {
+        name for each in GROUPS.values() for name in each.cases
+    }
 
 
 def test_a_missing_answer_is_no_comparison() -> None:

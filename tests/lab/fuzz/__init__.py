@@ -3,7 +3,6 @@
     targets/       for each reader its examples, and a function that raises where a claim about it is broken
     campaign.py    one target under libFuzzer (atheris), which looks for bytes that run new code
     compiled.py    the same inputs, and mutations of them, on sources and on a wheel's compiled modules, side by side
-    described.py   a daemon in memory against its own OpenAPI descriptions
     crashes/       bytes that once broke a claim: TARGET/what-was-wrong; test_targets.py tries them again
     damage.py      examples, damaged by chance: the short form of a campaign
 

@@ -3,30 +3,77 @@
     python -m tests.lab.fuzz.compiled [--seconds 30] [--seed N] [--folder .fuzz] [TARGET …]
 
 Atheris sees only what is interpreted, and a wheel is not: the examples, what once broke a claim, the corpus that a
-campaign has found on the sources (in FOLDER), and then random mutations of all these. The exit code is 1 if an outcome
-differs, or a claim is broken in either; the input is then in FOLDER/TARGET.
+campaign has found on the sources (in FOLDER), and then random mutations of all these. Each interpreter runs this module
+as `outcomes TARGET FOLDER SEED SECONDS`. The exit code is 1 if an outcome differs, or a claim is broken in either; the
+input is then in FOLDER/TARGET.
 """
 
 import argparse
 import hashlib
 import os
 import random
+import re
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+import traceback
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 
 from tests.compiled import TREE, compiled
-from tests.lab.fuzz.outcomes import BROKEN, known_inputs, mutated
-from tests.lab.fuzz.targets import COMPILED
+from tests.lab.fuzz.damage import MOST, mutations
+from tests.lab.fuzz.targets import COMPILED, CRASHES, target
 from tests.places import ROOT
 
+OUTCOMES = "outcomes"
+BROKEN = "broken "  # begins the outcome of an input that breaks a claim
+_SHOWN = 300  # characters
+_ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 _PATIENCE = 300.0  # seconds beyond those of mutations: for what is known, and for one that hangs
 _FOUND = 5  # after so many differences a target is left
 
 Side = tuple[Sequence[str | Path], Path]  # the command of an interpreter that prints outcomes, and its folder
+
+
+def known_inputs(name: str, folder: Path) -> list[bytes]:
+    """Return the examples, what once broke a claim, and what campaigns have found."""
+    files = [path for place in (CRASHES / name, folder / name / "corpus") for path in sorted(place.glob("*"))]
+    return [*target(name).examples, *(path.read_bytes()[:MOST] for path in files)]
+
+
+def mutated(name: str, known: Sequence[bytes], seed: int) -> Iterator[bytes]:
+    """Yield mutations of what is known, without end: the same in each interpreter."""
+    return mutations(known, list(target(name).words), random.Random(f"{seed} {name}"))
+
+
+def outcome(name: str, data: bytes) -> str:
+    """Return one line: what the target saw of these bytes, or how they broke a claim."""
+    try:
+        seen = repr(target(name).check(data))
+    except Exception as error:  # noqa: BLE001 - that is an outcome, too
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        seen = f"{BROKEN}{type(error).__name__} in {os.path.basename(last.filename)}: {error}"
+    seen = _ADDRESS.sub("0x", seen)
+    digest = hashlib.sha256(seen.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{digest} {ascii(seen[:_SHOWN])[1:-1]}"
+
+
+def print_outcomes(name: str, folder: Path, seed: int, seconds: float) -> None:
+    """Print the outcome of each input, in this interpreter: a line each."""
+    told = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what a reader prints is no outcome
+    known = known_inputs(name, folder)
+    for data in known:
+        print(outcome(name, data), file=told)
+    ends = time.monotonic() + seconds
+    for data in mutated(name, known, seed):
+        print(outcome(name, data), file=told)
+        if time.monotonic() > ends:
+            break
+    told.close()
+    target(name).close()
 
 
 def outcomes(side: Side, seconds: float) -> list[str]:
@@ -72,7 +119,7 @@ def main() -> int:
     python, folder, found = compiled(), given.folder.absolute(), 0
     print(f"--seed {given.seed}", flush=True)
     for name in given.targets or COMPILED:
-        program = ["-m", "tests.lab.fuzz.outcomes", name, str(folder), str(given.seed), str(given.seconds)]
+        program = ["-m", "tests.lab.fuzz.compiled", OUTCOMES, name, str(folder), str(given.seed), str(given.seconds)]
         sides: list[Side] = [([sys.executable, *program], ROOT), ([python, *program], TREE)]
         found += compare(name, sides, given.seconds, given.seed, folder)
     print(f"{found} differ" if found else "0 differ, and every claim holds")
@@ -80,4 +127,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if sys.argv[1:2] == [OUTCOMES]:
+        print_outcomes(sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]))
+    else:
+        sys.exit(main())

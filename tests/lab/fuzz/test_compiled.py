@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.fuzz.compiled import Side, compare
+from tests.lab.fuzz.compiled import OUTCOMES, Side, compare
 from tests.lab.fuzz.targets import target
 from tests.places import ROOT
 
@@ -19,7 +19,7 @@ def side(says: str) -> Side:
 
 @pytest.mark.slow
 def test_sources_agree_with_themselves(tmp_path: Path) -> None:
-    sources = [sys.executable, "-m", "tests.lab.fuzz.outcomes", "forms", str(tmp_path), "1", "1.0"], ROOT
+    sources = [sys.executable, "-m", "tests.lab.fuzz.compiled", OUTCOMES, "forms", str(tmp_path), "1", "1.0"], ROOT
 
     assert compare("forms", [sources, sources], 1.0, 1, tmp_path) == 0
 

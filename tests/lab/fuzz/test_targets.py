@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.lab.fuzz.damage import mutations
-from tests.lab.fuzz.targets import NAMES, target
+from tests.lab.fuzz.targets import CRASHES, NAMES, target
 
-CRASHES = Path(__file__).parent / "crashes"
 EXAMPLES = 40  # of each target: `make fuzz` tries a million
 
 

@@ -5,7 +5,6 @@ packages that come with no image of torch. The folder travels with the clone; fi
 """
 
 import argparse
-import os
 import platform
 import shutil
 import subprocess
@@ -23,16 +22,14 @@ PLATFORMS = ("manylinux_2_28", "manylinux_2_17", "manylinux2014", "manylinux1") 
 
 
 def interpreter(version: str) -> str:
-    """Return the path of an interpreter of this version, `3.12`.
+    """Return an interpreter of this version, `3.12`, of PATH.
 
     Raises:
-        Missing: no `pythonVERSION` of PATH runs as that version.
+        Missing: there is none, or only a program that chooses one, and has none to choose.
     """
-    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        found = shutil.which(f"python{version}", path=folder)
-        if found and version_of(found) == version:  # a program that only chooses one may have none to choose
-            return found
-    raise Missing(f"there is no `python{version}` in PATH: name one by --interpreter")
+    if version_of(f"python{version}") != version:
+        raise Missing(f"there is no `python{version}` in PATH: name one by --interpreter")
+    return f"python{version}"
 
 
 def version_of(python: str) -> str:

@@ -5,19 +5,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from statistics import fmean
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from tests.lab.benchmarks import models
 from tests.lab.benchmarks.peers.ours import ROUGH, Ours
-from tests.lab.benchmarks.peers.peer import Running, Setup
+from tests.lab.benchmarks.peers.peer import DELAY, Running
 from tests.places import ROOT
 from tsctl.generator import generator
 
 QUEUE = 1000  # requests: more than there are clients, of whom none is to be rejected
-DELAY = 0.010  # seconds that a request may wait for a batch
 BUSY = ("--query-gpu=index,utilization.gpu", "--format=csv,noheader,nounits", "--loop-ms=500")
 
 
@@ -38,13 +35,8 @@ def serving(network: str, device: str, batch: int, further: str = "") -> Iterato
         further += f"deviceIds: [{device.removeprefix('cuda:')}]\n"
     peer = Ours(further=further)
     peer.tolerance = ROUGH  # convolutions on a GPU use TF32
-    served = models.resnet(network).within(peer.tolerance)
-    with TemporaryDirectory(prefix="tsctl-gpu-") as folder:
-        running = peer.start(Setup(served, Path(folder), batch, DELAY))
-        try:
-            yield running
-        finally:
-            running.stop()
+    with peer.running(peer.adapt(models.resnet(network)), batch, DELAY) as running:
+        yield running
 
 
 class Load(NamedTuple):

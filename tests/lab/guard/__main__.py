@@ -12,7 +12,6 @@ import argparse
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -20,12 +19,12 @@ from pathlib import Path
 from statistics import median
 
 from tests.compiled import build, compiled
-from tests.environments import Missing, make_environment
+from tests.environments import Missing, make_environment_of
 from tests.lab.benchmarks import models
 from tests.lab.benchmarks.measuring import wrk
 from tests.lab.benchmarks.measuring.processes import used_by
 from tests.lab.benchmarks.peers.ours import Ours
-from tests.lab.benchmarks.peers.peer import DidNotStart, Running, Setup
+from tests.lab.benchmarks.peers.peer import DidNotStart, Running
 from tests.places import ROOT
 
 RECORDED = Path(__file__).with_name("baseline.txt")  # one line; not read any more when a release has a tag
@@ -78,10 +77,7 @@ def compiled_of(commit: str) -> Path:
     shutil.rmtree(place / "tree", ignore_errors=True)
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(place / "tree")
-    python = make_environment(place / "environment", [])
-    site = next((place / "environment" / "lib").glob("python3*/site-packages"))
-    (site / "aaa.pth").write_text(f"{place / 'tree'}\n")  # read before the one that names this environment's packages
-    return python
+    return make_environment_of(place / "tree", place / "environment", (place / "tree").glob("*.pth"))
 
 
 @contextmanager
@@ -95,12 +91,8 @@ def started(python: Path, served: models.Served) -> Iterator[Running]:
     done = subprocess.run([python, "-P", "-c", program], stdout=subprocess.PIPE, text=True)
     if not done.stdout.strip().endswith(".so"):
         raise Missing(f"{python} does not run compiled modules")
-    with tempfile.TemporaryDirectory(prefix="tsctl-guard-") as folder:
-        running = Ours(python=python).start(Setup(served, Path(folder)))
-        try:
-            yield running
-        finally:
-            running.stop()
+    with Ours(python=python).running(served) as running:
+        yield running
 
 
 def cost(running: Running, served: models.Served, seconds: float) -> float:

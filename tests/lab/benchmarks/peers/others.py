@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tests.lab.benchmarks.models import MINILM, MODELS, Request, Served, app_environment
-from tests.lab.benchmarks.peers.peer import DidNotStart, Measured, Packaged, Running, Setup, free_port, spawn
+from tests.lab.benchmarks.peers.peer import DidNotStart, Packaged, Running, Setup, free_port, spawn
 from tests.lab.benchmarks.results import Figures
 
 APPS = Path(__file__).parent / "apps"
@@ -49,9 +49,6 @@ class LitServe(WithApp):
     name, app, target = "litserve", "litserve_app.py", "/predict"
     packages = ("litserve==0.2.19",)
 
-    def suits(self, workload: str) -> bool:
-        return workload == "minilm"  # with the others it was far behind, and was measured no more
-
 
 class Infinity(Packaged):
     """infinity-emb, a server of embeddings: FastAPI in front, the model in a thread of the same process."""
@@ -67,9 +64,6 @@ class Infinity(Packaged):
         "scipy<1.15",
         "fastapi<0.130",           # later ones want a content type
     )  # fmt: skip
-
-    def suits(self, workload: str) -> bool:
-        return workload == "minilm"
 
     def adapt(self, served: Served) -> Served:
         return replace(served, requests=[_in_json(request) for request in served.requests])
@@ -91,7 +85,7 @@ def _in_json(request: Request) -> Request:
     return Request(body, lambda answer: request.right(json.dumps(json.loads(answer)["data"][0]["embedding"]).encode()))
 
 
-class Loop(Measured):
+class Loop:
     """A loop in one process without a server, one request's body after the other.
 
     Args:
@@ -102,8 +96,8 @@ class Loop(Measured):
         self.name = f"{package}-loop"
         self._package = package
 
-    def suits(self, workload: str) -> bool:
-        return workload == "lite0"
+    def lacks(self) -> str:
+        return ""
 
     def install(self) -> str:
         return version(self._package)

@@ -8,7 +8,6 @@ from tests.compiled import compiled
 from tests.lab.benchmarks.models import FOLDER, archive, packages_environment
 from tests.lab.benchmarks.peers.peer import Peer, Running, Setup, free_port, spawn
 
-NETWORKS = ("resnet18", "resnet152")
 COMPILED = FOLDER / "compiled"
 COMPILING = 400.0  # seconds that a worker may take to load its model: compiling is slow, once
 ROUGH = 0.05  # of a probability, relative: what bfloat16 may do to it
@@ -18,8 +17,7 @@ class Ours(Peer):
     """One of our daemons.
 
     Args:
-        optimize: what the model is to be optimised with, beside what its handler has by default. With such a
-            name it is another peer, which serves networks only.
+        optimize: what the model is to be optimised with, beside what its handler has by default.
         python: the interpreter of an installation; by default the working tree's own, until it is installed.
         further: lines of model-config.yaml.
     """
@@ -38,9 +36,6 @@ class Ours(Peer):
         self._python = compiled()
         return version("tsctl")
 
-    def suits(self, workload: str) -> bool:
-        return not self._optimize or workload in (("lite0",) if "onnxruntime" in self._optimize else NETWORKS)
-
     def lacks(self) -> str:
         if "bf16" not in self._optimize:
             return ""
@@ -50,20 +45,17 @@ class Ours(Peer):
 
         return refusal(torch.device("cpu"))
 
-    def prepare(self, setup: Setup) -> None:
-        store = setup.folder / "store"
+    def launch(self, setup: Setup) -> Running:
+        name, port, store = setup.served.name, free_port(), setup.folder / "store"
         store.mkdir()
         optimized = f"optimize: [{', '.join(self._optimize)}]\nstartupTimeout: {self.patience:.0f}\n"
         overrides = self._further + optimized * bool(self._optimize)
         archive(setup.served, store, setup.batch_size, setup.delay, overrides)
-
-    def launch(self, setup: Setup) -> Running:
-        name, port = setup.served.name, free_port()
         command: list[str | Path] = [
             self._python, "-P", "-m", "tsctl.daemon",
             "--socket", setup.folder / "s",
             "--state-dir", setup.folder / "state",
-            "--model-store", setup.folder / "store",
+            "--model-store", store,
             "--models", f"{name}.mar",
             "--inference-address", f"127.0.0.1:{port}",
         ]  # fmt: skip

@@ -6,9 +6,10 @@ import select
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from tests.lab.conformance.talk import Answer, talk
 START = 120.0  # seconds that a server may take until its first good answer
 STOP = 15.0
 TRY_EVERY = 0.01
+BATCH_SIZE, DELAY = 8, 0.010  # seconds; of everybody alike
 
 
 class DidNotStart(RuntimeError):
@@ -37,8 +39,8 @@ class Setup:
 
     served: Served
     folder: Path
-    batch_size: int = 8
-    delay: float = 0.010
+    batch_size: int
+    delay: float
 
 
 @dataclass(slots=True)
@@ -48,8 +50,9 @@ class Running:
     Attributes:
         process: it leads a session of its own; all its workers descend from it.
         target: the path of predictions.
-        first_answer: seconds from its start until its first good answer.
         worker_mark: what is in the command line of a worker and of no other process.
+        began: when it was started, on the monotonic clock.
+        first_answer: seconds from then until its first good answer.
     """
 
     process: subprocess.Popen[bytes]
@@ -57,6 +60,7 @@ class Running:
     target: str
     output: Path
     worker_mark: str
+    began: float
     first_answer: float = 0.0
 
     @property
@@ -121,18 +125,18 @@ def _wait_for_end(pid: int) -> None:
             os.close(descriptor)
 
 
-class Measured(ABC):
-    """What is compared: a server, or a loop without one.
+class Peer(ABC):
+    """A server.
 
     Attributes:
         name: how it is called in options and tables.
+        patience: seconds until its first good answer.
+        tolerance: of a probability, relative, within which its answers are right.
     """
 
     name: str
-
-    def suits(self, workload: str) -> bool:
-        """Whether it is measured with this workload."""
-        return True
+    patience: float = START
+    tolerance: float = TOLERANCE
 
     def lacks(self) -> str:
         """Return what this machine lacks to run this peer; empty if nothing."""
@@ -146,57 +150,38 @@ class Measured(ABC):
             Missing: that cannot be done.
         """
 
-
-class Peer(Measured):
-    """A server.
-
-    Attributes:
-        patience: seconds until its first good answer.
-        tolerance: of a probability, relative, within which its answers are right.
-    """
-
-    patience: float = START
-    tolerance: float = TOLERANCE
-
     def adapt(self, served: Served) -> Served:
         """Return the same model with the requests, and the right answers, of this server."""
         return served.within(self.tolerance)
 
-    def prepare(self, setup: Setup) -> None:
-        """Write the files that the server is started with."""
-
     @abstractmethod
     def launch(self, setup: Setup) -> Running:
-        """Start its process; returns at once."""
+        """Write what the server needs, and start its process; returns at once."""
 
-    def start(self, setup: Setup) -> Running:
-        """Prepare it, start it, and wait until it answers rightly.
+    @contextlib.contextmanager
+    def running(self, served: Served, batch_size: int = BATCH_SIZE, delay: float = DELAY) -> Iterator[Running]:
+        """Serve a model, as `adapt` returns it, while the block runs, which begins when it has answered rightly.
 
         Raises:
             DidNotStart: it does not in time.
         """
-        self.prepare(setup)
-        began = time.monotonic()
-        running = self.launch(setup)
-        try:
-            self._await_answer(running, setup.served, began)
-        except BaseException:
-            running.stop()
-            raise
-        running.first_answer = time.monotonic() - began
-        return running
-
-    def _await_answer(self, running: Running, served: Served, began: float) -> None:
-        said = ""
-        while time.monotonic() < began + self.patience and running.process.poll() is None:
+        with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+            running = self.launch(Setup(served, Path(folder), batch_size, delay))
             try:
+                self._await_answer(running, served)
+                running.first_answer = time.monotonic() - running.began
+                yield running
+            finally:
+                running.stop()
+
+    def _await_answer(self, running: Running, served: Served) -> None:
+        said = ""
+        while time.monotonic() < running.began + self.patience and running.process.poll() is None:
+            with contextlib.suppress(OSError):
                 answer = running.ask(served.body.read_bytes())
-            except OSError:
-                time.sleep(TRY_EVERY)
-                continue
-            if answer.status == 200 and served.right(answer.body):
-                return
-            said = f"its last answer was {answer.status} {answer.body[:300]!r}\n"
+                if answer.status == 200 and served.right(answer.body):
+                    return
+                said = f"its last answer was {answer.status} {answer.body[:300]!r}\n"
             time.sleep(TRY_EVERY)
         tail = "\n".join(running.output.read_text(errors="replace").splitlines()[-25:])
         raise DidNotStart(f"{self.name} does not answer as it should; {said}{tail}")
@@ -210,13 +195,13 @@ def spawn(
     Args:
         target, mark: as of `Running`.
     """
-    output = setup.folder / "output.log"
+    output, began = setup.folder / "output.log", time.monotonic()
     with output.open("wb") as log:
         process = subprocess.Popen(
             [str(part) for part in command], cwd=setup.folder, env={**os.environ, **environment},
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
-    return Running(process, port, target, output, mark)
+    return Running(process, port, target, output, mark, began)
 
 
 def free_port() -> int:

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from tests.environments import Missing
-from tests.lab.benchmarks.models import REAL, archive
+from tests.lab.benchmarks.models import archive
 from tests.lab.benchmarks.peers.peer import Packaged, Running, Setup, free_port, spawn
 
 PACKAGES = (
@@ -38,21 +38,14 @@ class TorchServe(Packaged):
     name = "torchserve"
     packages = PACKAGES
 
-    def suits(self, workload: str) -> bool:
-        return workload not in REAL  # it has no plain functions, and prepares images with ImageNet's numbers alone
-
     def install(self) -> str:
         require_java()
         return super().install()
 
-    def prepare(self, setup: Setup) -> None:
-        store = setup.folder / "store"
+    def launch(self, setup: Setup) -> Running:
+        python, folder, store = self.python(), setup.folder, setup.folder / "store"
         store.mkdir()
         archive(setup.served, store, setup.batch_size, setup.delay)
-
-    def launch(self, setup: Setup) -> Running:
-        python, folder = self.python(), setup.folder
-        store = folder / "store"
         port, name = free_port(), setup.served.name
         model = {
             "defaultVersion": True, "marName": f"{name}.mar", "minWorkers": 1, "maxWorkers": 1,

@@ -5,8 +5,7 @@
 engine.py is the engine, a handler whose call takes 1 ms and makes a token for each active request; the loop without a
 server is a process of its own, too. Runs on the compiled modules of a wheel, which it builds first (minutes),
 `--sources` on the sources. In each round both loops run, one after the other. Printed are medians. First tokens are
-measured with cores that stay awake (measuring/awake.py): of a burst's delay 0.5 to 1 ms were the wake-ups of halted
-virtual cores.
+measured with cores that stay awake: of a burst's delay 0.5 to 1 ms were the wake-ups of halted virtual cores.
 """
 
 import argparse
@@ -17,18 +16,19 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from statistics import median
 
 from tests.compiled import COMPILED, run_compiled
 from tests.http.peer import responses
 from tests.lab.benchmarks.bounds import daemon
-from tests.lab.benchmarks.measuring.awake import cores_awake
 from tests.lab.benchmarks.measuring.processes import used_by
 from tests.lab.benchmarks.streams import engine
+from tsctl.handlers.own_process import step_back
 
 ROUNDS = 9
-BARE = "bare"  # the first argument of the process with the loop without a server
+BARE, AWAKE = "bare", "awake"  # the first argument of processes: the loop without a server; one that keeps a core awake
 STREAMS = 32
 LONG = 4000  # tokens of a stream whose rate is measured: its beginning and end are a thousandth of it
 SHORT = 10  # tokens of a stream whose beginning is measured
@@ -157,6 +157,34 @@ def bare_runs(tokens: int, times: int) -> list[tuple[float, float]]:
     return [(float(first), float(last)) for first, last in (line.split() for line in done.stdout.splitlines())]
 
 
+@contextmanager
+def cores_awake() -> Iterator[None]:
+    """Keep all cores that this process may use awake while the block runs.
+
+    A core that has nothing to do halts. A virtual one then gives its real one away: the wake-up takes a tenth of a
+    millisecond, and the kernel takes such a core for one that is not there (vcpu_is_preempted), so that a daemon that a
+    client has woken waits on that client's core. A request goes through three such wake-ups, each the machine's own.
+    """
+    with ExitStack() as stack:
+        for core in os.sched_getaffinity(0):
+            command = [sys.executable, "-m", "tests.lab.benchmarks.streams", AWAKE, str(core)]
+            process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True))
+            stack.callback(process.kill)
+            assert process.stdout is not None and process.stdout.readline(), "it ended"
+        yield
+
+
+def stay_awake(core: int) -> None:
+    """Compute on a core, with the lowest priority of all: whatever else there is to run has it at once."""
+    parent = os.getppid()
+    os.sched_setaffinity(0, {core})
+    step_back()
+    print(AWAKE, flush=True)
+    while os.getppid() == parent:  # a parent that was killed cannot end this process
+        for _ in range(100_000):
+            pass
+
+
 def first_tokens(clients: Clients) -> float:
     """Return the median of the seconds to the first token."""
     firsts: list[float] = []
@@ -216,6 +244,9 @@ def main(arguments: list[str]) -> int:
         for _ in range(int(times)):
             time.sleep(float(pause))  # after one a first token comes some hundredths of a millisecond later, as served
             print(*run_bare(int(requests), int(tokens)), flush=True)
+        return 0
+    if arguments[:1] == [AWAKE]:
+        stay_awake(int(arguments[1]))
         return 0
     parser = argparse.ArgumentParser(prog="python -m tests.lab.benchmarks.streams", description="Token streams.")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"how often both loops run ({ROUNDS})")

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from tests.places import ROOT
 
+CRASHES = ROOT / "tests/lab/fuzz/crashes"  # what once broke a claim: TARGET/what-was-wrong
+
 
 @dataclass(frozen=True, slots=True)
 class Target:

@@ -49,7 +49,6 @@ class _Log(WorkerLog):
         client = Client()
         self.jobs = [client.job(name) for name in "abcd"]
         self.given: list[Job] = []
-        self.heads: list[bytes] = []
 
     def loaded(self, worker: Worker) -> None:
         assert not any(event.startswith("load") for event in self.events), self.events
@@ -67,7 +66,7 @@ class _Log(WorkerLog):
 
     def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
         super().streamed(worker, job, piece)
-        self.heads.append(_head(piece))
+        _check_head(piece)
 
 
 def _told(beginning: bytes, pieces: Iterable[bytes], *, scraped: bool = False) -> Told:
@@ -98,7 +97,7 @@ def _told(beginning: bytes, pieces: Iterable[bytes], *, scraped: bool = False) -
     assert len(ended) == len(log.given) and set(ended) == set(log.given), log.events
     for outcome in log.outcomes:
         if outcome.reply is not None:
-            _head(outcome.reply)
+            _check_head(outcome.reply)
     if scraped:
         _scrape(metrics)
     became = [(each.job.id, "again" if each.reply is None else str(each.reply)) for each in log.outcomes]
@@ -111,13 +110,12 @@ def _measured(kind: wire.Kind, name: str, value: float) -> list[wire.Measurement
     return tally.take_measurements()
 
 
-def _head(reply: Reply) -> bytes:
-    """An answer is one HTTP response, whatever its status, phrase and headers are."""
+def _check_head(reply: Reply) -> None:
+    """Check that an answer is one HTTP response, whatever its status, phrase and headers are."""
     assert 200 <= reply.status <= 599, reply
     head = Response(reply.status, reply.body, reply.headers, reply.phrase).head("id", keep_alive=True)
     lines = head.split(b"\r\n")
     assert lines[-2:] == [b"", b""] and all(line and b"\n" not in line for line in lines[:-2]), head
-    return head
 
 
 def _scrape(metrics: Metrics) -> None:

@@ -5,63 +5,50 @@ from collections.abc import Iterable
 from tests.http.hostile.framing import CHUNKS, ENCODINGS, LENGTHS
 from tests.http.hostile.lines import HEADERS, METHODS, TARGETS, VERSIONS
 from tests.http.peer import GET, chunked, get, post
-from tests.http.reading import told
+from tests.http.reading import Reading, Told
 from tests.lab.fuzz.damage import cuts
 from tests.lab.fuzz.targets import Target
-from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.http.limits import HttpLimits
-from tsctl.daemon.http.messages import Request
-from tsctl.daemon.http.parsing.parser import Receiver
 
 # Heads as long as any input: how much of one is read before it is refused depends on how it comes.
 LIMITS = HttpLimits(max_body=300, max_head=64 * 1024, max_headers=10)
 
 
 def check(data: bytes) -> object:
-    requests, refused_whole = read([data])
-    whole = [told(request) for request in requests]
+    whole = read([data])
+    seen = whole.told, bool(whole.refusal)
     for pieces in cuts(data):
-        others, also = read(pieces)
-        assert ([told(request) for request in others], also) == (whole, refused_whole), pieces
-    for request in requests:
-        again, refused = read([_written(request)])
-        assert not refused and [_said(each) for each in again] == [_said(request)]
-    return whole, refused_whole
+        cut = read(pieces)
+        assert (cut.told, bool(cut.refusal)) == seen, pieces
+    for told, *_ in whole.told:
+        again = read([_written(told)])
+        assert not again.refusal and [_kept(each) for each, *_ in again.told] == [_kept(told)]
+    return seen
 
 
-def read(pieces: Iterable[bytes]) -> tuple[list[Request], bool]:
-    """The requests up to the last that the connection would answer, and whether what comes after them is refused."""
-    requests: list[Request] = []
-
-    def on_request(request: Request) -> None:
-        requests.append(request)
-        if not request.keep_alive:
-            receiver.leave()
-
-    receiver = Receiver(LIMITS, lambda: 7.0, on_request, lambda: None)
-    try:
-        for piece in pieces:
-            receiver.feed(piece)
-    except DaemonError as error:
-        assert 400 <= error.status < 600 and str(error)
-        receiver.leave()
-        receiver.request_so_far()
-        return requests, True
-    return requests, False
+def read(pieces: Iterable[bytes]) -> Reading:
+    """Read the requests up to the last that the connection would answer."""
+    reading = Reading(LIMITS, compares=True)
+    for piece in pieces:
+        reading.feed(piece)
+    assert not reading.refusal or (400 <= int(reading.refusal[:3]) < 600 and reading.refusal[4:] and reading.said)
+    return reading
 
 
-def _written(request: Request) -> bytes:
+def _written(told: Told) -> bytes:
     """Write it with a length and without expectations."""
+    method, target, headers, body, http_1_0, *_ = told
     framing = {"content-length", "transfer-encoding", "expect", "upgrade"}
-    lines = [f"{request.method} {request.target} HTTP/1.{0 if request.http_1_0 else 1}"]
-    lines += [f"{name}: {value}" for name, value in request.headers if name.lower() not in framing]
-    lines += [f"Content-Length: {len(request.body)}"] if request.body else []  # no header more than there may be
-    lines += ["", ""]
-    return "\r\n".join(lines).encode("latin-1") + bytes(request.body)
+    lines = [f"{method} {target} HTTP/1.{0 if http_1_0 else 1}"]
+    lines += [f"{name}: {value}" for name, value in headers if name.lower() not in framing]
+    lines += [f"Content-Length: {len(body)}"] if body else []  # no header more than there may be
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
 
 
-def _said(request: Request) -> tuple[str, str, bytes, str, str | None]:
-    return request.method, request.target, bytes(request.body), request.header("host"), request.budget
+def _kept(told: Told) -> tuple[object, ...]:
+    """What stays the same when a request is written anew."""
+    method, target, headers, body, _, _, budget, _ = told
+    return method, target, body, [value for name, value in headers if name.lower() == "host"], budget
 
 
 STREAMS = [

@@ -20,14 +20,8 @@ class Model(ls.LitAPI):
     def decode_request(self, request: Annotated[bytes, Depends(raw_body)]) -> bytes:
         return request
 
-    def batch(self, inputs: list[bytes]) -> list[bytes]:
-        return list(inputs)
-
     def predict(self, x: list[bytes]) -> list[bytes]:
         return self._model(x)
-
-    def unbatch(self, output: list[bytes]) -> list[bytes]:
-        return output
 
     def encode_response(self, output: bytes) -> Any:
         return Response(output)
