@@ -72,6 +72,7 @@ IN_THE_WILD = """
     ts.utils.util.load_label_mapping ts.utils.util.list_classes_from_module ts.utils.util.check_valid_pt2_backend
     ts.utils.util.CLEANUP_REGEX ts.torch_handler.text_handler.CLEANUP_REGEX
     ts.handler_utils.hf_batch_streamer.TextIteratorStreamerBatch
+    ts.protocol.otf_message_handler.send_intermediate_predict_response
     ts.torch_handler.unit_tests.test_utils.mock_context.MockContext ts.torch_handler.object_detector.ObjectDetector
     ts.utils.util.PredictionException ts.version.__version__ ts.torch_handler.vision_handler.VisionHandler
     ts.torch_handler.text_handler.TextHandler ts.torch_handler.text_classifier.TextClassifier
