@@ -2,17 +2,12 @@
 
 import io
 from collections.abc import Callable
-from typing import Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.console import Console
-from rich.text import Text
 
 from tsctl import render
 
-words = st.text("a b[b]日é🙂", max_size=6)
 KIB, MIB, GIB = 1024.0, 1024.0**2, 1024.0**3
 
 
@@ -131,11 +126,6 @@ def test_what_is_piped_is_not_cut_to_a_width(capsys: pytest.CaptureFixture[str])
     assert lines[2].split() == ["archive", name]
 
 
-@pytest.mark.parametrize("word", ["ready", "loading", "failed", "something new"])
-def test_a_state_is_its_word(word: str) -> None:
-    assert render.state(word).plain == word
-
-
 def test_without_a_terminal_there_is_no_progress(capsys: pytest.CaptureFixture[str]) -> None:
     with render.live() as progress:
         progress.show("loading", 1, 2)
@@ -199,27 +189,3 @@ def test_a_line_is_cut(width: int, terminal: bool, line: str, rest: bool, monkey
     assert render.cut("12:00 info  worker 7 was killed") is rest
 
     assert text.getvalue() == f"{line}\n"
-
-
-@pytest.mark.parametrize("colour", [None, "truecolor"], ids=["plain", "coloured"])
-@pytest.mark.parametrize("width", [200, 24])
-@given(st.lists(st.tuples(words, words.filter(bool), st.integers(0, 10**6)), max_size=4))
-def test_a_table_looks_as_rich_would_draw_it(
-    colour: Literal["truecolor"] | None, width: int, rows: list[tuple[str, str, int]]
-) -> None:
-    cells = [(first, Text(second, style="green"), number) for first, second, number in rows]
-    drawn = []
-    for needs_rich in (False, True):
-        with pytest.MonkeyPatch.context() as patched:
-            console = Console(
-                file=io.StringIO(), width=width, highlight=False, force_terminal=bool(colour), color_system=colour
-            )
-            patched.setattr(render, "out", console)
-            if needs_rich:
-                patched.setattr(render, "_has_lines", lambda row: True)
-            render.table(("NAME", "STATE", ">COUNT"), cells)
-            drawn.append(console.file.getvalue())  # type: ignore[attr-defined]
-
-    plain, by_rich = ([Text.from_ansi(line).plain.rstrip() for line in text.splitlines()] for text in drawn)
-    assert plain == by_rich
-    assert drawn[0].count("\x1b[32m") == drawn[1].count("\x1b[32m")
