@@ -67,7 +67,7 @@ def test_a_failed_request_is_counted_and_is_exit_code_1(tmp_path: Path) -> None:
 
     assert process.returncode == 1
     assert re.search(r"failed [1-9]", said), said
-    assert re.search(r"error: \d+ of \d+ requests failed: \d+ got status 5\d\d", errors), errors
+    assert re.search(r"error: \d+ of \d+ requests failed: \d+ × status 5\d\d", errors), errors
     logs = re.search(r"hint: the logs are in `(.*)`", errors)
     assert logs is not None and (Path(logs[1]) / "daemon.log").exists()
 
