@@ -25,7 +25,7 @@ def test_each_verb_of_an_extension_has_its_file_and_none_hides_one_of_the_core()
         for verb in each.verbs:
             assert module_of(verb) == f"tsctl.extensions.{name}.{verb.replace('-', '_')}"
             assert find_spec(module_of(verb)) is not None
-        assert each.examples().keys() == each.verbs.keys()
+        assert each.examples.keys() == each.verbs.keys()
         assert not each.verbs.keys() & VERBS.keys()
 
 
