@@ -1,6 +1,7 @@
 """`tsctl predict`."""
 
 import base64
+import codecs
 import json
 import sys
 import time
@@ -19,7 +20,6 @@ from tsctl.terminal.verb import Verb
 
 _TEXTUAL = ("application/json", "application/x-ndjson", "application/xml", "application/yaml")
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\r")) + b"\x7f"
-_LONGEST_CHARACTER = 4  # bytes of UTF-8
 
 _AS_JSON = ""  # of `--json` without a value
 
@@ -81,13 +81,11 @@ def is_text(content_type: str, beginning: bytes) -> bool:
         return kind.startswith("text/") or kind in _TEXTUAL or kind.endswith(("+json", "+xml"))
     if beginning.translate(None, _CONTROL) != beginning:
         return False
-    for cut in range(min(_LONGEST_CHARACTER, len(beginning) + 1)):  # the last character may go on in the next piece
-        try:
-            beginning[: len(beginning) - cut].decode()
-        except UnicodeDecodeError:
-            continue
-        return cut < len(beginning) or not beginning
-    return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(beginning)  # the last character may go on in the next piece
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _input(file: Path | None, data: str | None, document: str | None) -> tuple[bytes, str]:
