@@ -7,6 +7,7 @@ import pytest
 
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
+from tests.tsctl.python.scripted import chunked
 from tsctl.commands.predict import is_text
 
 ROUTE = "POST /predictions/net"
@@ -51,13 +52,8 @@ def test_a_dash_is_stdin(invoke: Invoke, daemon: FakeDaemon) -> None:
     assert "Content-Type" not in request.headers
 
 
-def chunks(*pieces: bytes, kind: str = "text/plain") -> bytes:
-    body = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in (*pieces, b""))
-    return f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n".encode() + body
-
-
 @pytest.mark.parametrize(
-    "answer", [chunks(b"begun")[:-5], b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbegun"], ids=["chunks", "a length"]
+    "answer", [chunked(b"begun")[:-5], b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbegun"], ids=["chunks", "a length"]
 )
 def test_an_answer_that_breaks_off_is_an_error_after_what_came(
     invoke: Invoke, daemon: FakeDaemon, image: Path, answer: bytes
