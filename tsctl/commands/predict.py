@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from tsctl.client import DaemonClient, content_of, content_type_of, model_path, refuse
+from tsctl.client import DaemonClient, content_of, content_type_of, model_path, pieces_of, refuse
 from tsctl.daemon.setting_values import size_text
 from tsctl.options import model_argument
 from tsctl.streams import echo, echo_json, write
@@ -62,8 +62,8 @@ def command(
     content_type = own_type if content_type is None else content_type
     headers = {"Content-Type": content_type} if content_type else {}
     started = time.monotonic()
-    with DaemonClient(socket).stream("POST", f"/predictions/{model_path(model)}", body, headers) as answer:
-        status, kind, pieces = answer
+    with DaemonClient(socket).exchange("POST", f"/predictions/{model_path(model)}", body, headers) as response:
+        status, kind, pieces = response.status, response.getheader("Content-Type") or "", pieces_of(response)
         if status >= 400:
             refuse(status, b"".join(pieces), "the model answered")
         if as_json:
