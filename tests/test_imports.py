@@ -143,7 +143,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "tsctl.doctor": (
         "tsctl", "daemon.config", "daemon.core.errors", "daemon.core.machine.cards",
-        "daemon.core.machine.cgroups", "daemon.paths", "daemon.workers.cores",
+        "daemon.core.machine.cgroups", "daemon.core.machine.processes", "daemon.paths", "daemon.workers.cores",
     ),
     "tsctl.loadgen": ("tsctl.loadgen",),
     "tsctl.private_daemon": ("tsctl.starting", "daemon.paths"),

@@ -64,19 +64,6 @@ class DaemonClient:
         with self.exchange(method, target, body, headers or {}) as response:
             return DaemonResponse(response.status, response.getheader("Content-Type") or "", response.read())
 
-    @contextmanager
-    def stream(
-        self, method: str, target: str, body: bytes | None, headers: dict[str, str]
-    ) -> Iterator[tuple[int, str, Iterator[bytes]]]:
-        """Send a request; the block reads the response: status, content type, and the body as it comes.
-
-        Raises:
-            NoDaemon: no daemon listens on the socket.
-            CliError: the connection failed, before the response or within it.
-        """
-        with self.exchange(method, target, body, headers) as response:
-            yield response.status, response.getheader("Content-Type") or "", _pieces(response)
-
     def json(self, method: str, target: str, **parameters: Any) -> Any:
         """Send a request with query parameters (None is left out); return the JSON document.
 
@@ -153,6 +140,14 @@ class DaemonClient:
             raise CliError(f"the daemon at `{self.path}` did not answer with JSON", "see `tsctl logs`") from None
 
 
+def pieces_of(response: http.client.HTTPResponse) -> Iterator[bytes]:
+    """Yield a body as it comes; an error of the exchange if it breaks off."""
+    while piece := response.read1(64 * 1024):
+        yield piece
+    if response.length:  # which `read1` does not tell
+        raise http.client.IncompleteRead(b"", response.length)
+
+
 def checked(status: int, document: Any) -> Any:
     """Return the document of a good response.
 
@@ -218,13 +213,6 @@ def model_path(model: str) -> str:
     if len(parts) > 2 or not all(parts):
         raise click.BadParameter(f"`{model}` is neither MODEL nor MODEL/VERSION")
     return "/".join(quote(part, safe="", errors="surrogateescape") for part in parts)
-
-
-def _pieces(response: http.client.HTTPResponse) -> Iterator[bytes]:
-    while piece := response.read1(64 * 1024):
-        yield piece
-    if response.length:  # which `read1` does not tell
-        raise http.client.IncompleteRead(b"", response.length)
 
 
 def _foreign(socket_file: Path) -> bool:

@@ -71,19 +71,17 @@ class CommandLine:
 
     Attributes:
         verbs: verb → its group in the help, and one line.
+        examples: verb → a text, and a line for a shell.
         synonyms: words of other programs → the verb with the same effect.
         columns: of `tsctl top`.
         documents: that a page in the browser may ask for: the last word of `/tsctl/WORD` → its parameters.
     """
 
     verbs: Mapping[str, tuple[str, str]] = {}
+    examples: Mapping[str, tuple[tuple[str, str], ...]] = {}
     synonyms: Mapping[str, str] = {}
     columns: tuple[TopColumn, ...] = ()
     documents: Mapping[str, frozenset[str]] = {}
-
-    def examples(self) -> Mapping[str, tuple[tuple[str, str], ...]]:
-        """Return verb → its examples: a text, and a line for a shell."""
-        return {}
 
     def described(self, document: Document, now: float) -> Sequence[tuple[str, str]]:
         """Return rows of `tsctl describe`, title and text, from the part `tsctl` of a version's document.

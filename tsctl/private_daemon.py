@@ -11,6 +11,7 @@ import os
 import select
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 import weakref
@@ -24,13 +25,12 @@ TIMEOUT = 60.0  # seconds to start: the user's program may keep all processors b
 GRACE = 5.0  # seconds that running requests have at the end
 STOP_MARGIN = 10.0  # seconds beyond, after which the daemon is killed
 PREFIX = "tsctl-own-"
+_RANDOM = 8  # characters that `tempfile.mkdtemp` puts behind
 SOCKET = "control.sock"  # in the folder
-_OWNER = "owner"  # locked by the process whose daemon it is, with the daemon, and by one that removes the folder
-_KEPT = "kept"  # what _OWNER is called in a folder that stays
+_STAYS = stat.S_ISVTX  # of a folder's mode: it is not to be removed; a mark that a full disk has room for
 _SHORT = Path("/tmp")  # where the folder is if the usual place is too deep for a socket
 
 _ours: weakref.WeakSet["PrivateDaemon"] = weakref.WeakSet()
-_staying: set[Path] = set()  # folders that this process does not remove
 
 
 class PrivateDaemon:
@@ -89,9 +89,8 @@ class PrivateDaemon:
             self._finalizer()
 
     def _keep(self) -> None:
-        _staying.add(self.folder)  # where it cannot be marked, it stays until the next private daemon starts
-        with contextlib.suppress(OSError):  # it is stopped already, or nothing can be written there
-            (self.folder / _OWNER).rename(self.folder / _KEPT)  # needs no room: the disk may be full
+        with contextlib.suppress(OSError):  # it is stopped already, or nothing there can be changed, nor removed
+            self.folder.chmod(0o700 | _STAYS)
 
     def forget(self) -> None:
         """Leave the daemon to the process that started it: this one is a fork of that."""
@@ -106,37 +105,21 @@ def own_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def remove_leftovers(directory: Path) -> None:
-    """Remove the folders of processes that were killed, once their daemons have ended."""
+    """Remove the folders of processes that were killed, once their daemons have ended: nobody locks them any more."""
     for folder in directory.glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):
-            status = folder.lstat()
-            if status.st_uid == os.getuid() and folder.is_dir() and not folder.is_symlink():
-                _remove_abandoned(folder)
+        with contextlib.suppress(OSError), contextlib.ExitStack() as opened:  # one that lives, a link, a file, or gone
+            descriptor = _open_folder(folder)
+            opened.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            status = os.fstat(descriptor)
+            ours = status.st_uid == os.getuid() and not status.st_mode & _STAYS
+            # An empty one may be of a process that has just made it, and not locked it yet.
+            if ours and any(folder.iterdir()) and not _locked(folder / "state" / "lock"):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
-def _remove_abandoned(folder: Path) -> None:
-    """Remove a folder, unless the process that made it or its daemon lives: each holds a lock.
-
-    Raises:
-        BlockingIOError: the process lives.
-        FileNotFoundError: another has removed it.
-    """
-    if (folder / "state").exists() and not (folder / _OWNER).exists():
-        return  # kept by a version that had no other mark
-    with open(_open_owner(folder)) as owner:
-        fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not _is_owner(folder, owner.fileno()):
-            return  # another has removed the folder's, and a third has made one again
-        if not (folder / _KEPT).exists() and not _locked(folder / "state" / "lock"):
-            _remove(folder)
-
-
-def _open_owner(folder: Path) -> int:
-    return os.open(folder / _OWNER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-
-
-def _is_owner(folder: Path, descriptor: int) -> bool:
-    return os.path.samestat(os.fstat(descriptor), os.stat(folder / _OWNER))
+def _open_folder(folder: Path) -> int:
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 def _locked(file: Path) -> bool:
@@ -151,43 +134,34 @@ def _locked(file: Path) -> bool:
 
 
 def _own_folder(*, for_socket: bool) -> tuple[Path, int]:
-    """Make a folder; return it, and a descriptor that holds its lock."""
-    while True:
-        folder = _make_folder(for_socket=for_socket)
-        with contextlib.suppress(FileNotFoundError):  # not locked yet, it looked abandoned to another start
-            lock = _open_owner(folder)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                if _is_owner(folder, lock):
-                    return folder, lock
-            except BaseException:
-                os.close(lock)
-                raise
-            os.close(lock)
-
-
-def _make_folder(*, for_socket: bool) -> Path:
-    """Make the folder, and remove those that killed processes have left.
+    """Make a folder, and remove those that killed processes have left; return it, and a descriptor that locks it.
 
     Args:
         for_socket: the path must be short enough for one.
     """
     hint = "name a writable folder in the variable TMPDIR"
     try:
-        usual = Path(tempfile.gettempdir())
+        place = usual = Path(tempfile.gettempdir())
+        if for_socket and not _has_room_for_socket(usual):
+            place, hint = _SHORT, f"name a folder with a shorter path than `{usual}` in the variable TMPDIR"
         for directory in {usual, _SHORT}:
             remove_leftovers(directory)
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=usual))  # 0700
-        try:
-            if for_socket:
-                paths.check_socket_path(folder / SOCKET)
-        except paths.PathError:
-            shutil.rmtree(folder, ignore_errors=True)  # maybe not empty, or gone: another start looks at it, too
-            hint = f"name a folder with a shorter path than `{usual}` in the variable TMPDIR"
-            folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=_SHORT))
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))  # 0700
+        lock = _open_folder(folder)
     except OSError as error:
         raise NotStarted(f"cannot make a temporary folder: {error.strerror}", hint) from None
-    return folder
+    with contextlib.suppress(OSError):  # NFS locks no folders; there, none is removed by another process
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    return folder, lock
+
+
+def _has_room_for_socket(directory: Path) -> bool:
+    """Return whether the path of a socket in a folder there is short enough for the kernel."""
+    try:
+        paths.check_socket_path(directory / f"{PREFIX}{'x' * _RANDOM}" / SOCKET)
+    except paths.PathError:
+        return False
+    return True
 
 
 def _end(owner: int, process: "subprocess.Popen[bytes]", daemon_lock: Path, pipe: int, lock: int, folder: Path) -> None:
@@ -219,15 +193,9 @@ def _await_end(pid: int) -> None:
 
 
 def _leave(lock: int, folder: Path) -> None:
-    if folder not in _staying:
-        _remove(folder)
-    os.close(lock)
-
-
-def _remove(folder: Path) -> None:
-    shutil.rmtree(folder / "state", ignore_errors=True)
-    if not (folder / "state").exists():  # else the next start tries again; without _OWNER the folder would look kept
+    if not os.fstat(lock).st_mode & _STAYS:
         shutil.rmtree(folder, ignore_errors=True)
+    os.close(lock)
 
 
 def _forked() -> None:

@@ -12,7 +12,7 @@ from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
-from tsctl.streams import echo, shown
+from tsctl.streams import shown
 
 _ROOM = 4  # columns
 
@@ -63,13 +63,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], drop: Sequence[
     cells = [[_cell(value) for value in row] for row in rows]
     names = [column.removeprefix(">") for column in columns]
     widths = [max(len(name), *(row[index].cell_len for row in cells), 0) for index, name in enumerate(names)]
-    kept = fitting(names, widths, out.width, drop)
-    if sum(widths[index] + _GAP for index in kept) - _GAP <= out.width and not any(map(_has_lines, cells)):
-        head = [Text(name, style="bold") for name in names]
-        rights = [column.startswith(">") for column in columns]
-        lines = [segment for row in (head, *cells) for segment in _line(row, widths, rights, kept)]
-        out.print(Segments(lines), crop=False, end="")
-        return
+    kept = list(range(len(names)))
+    for name in drop:
+        if sum(widths[index] + _GAP for index in kept) - _GAP <= out.width:
+            break
+        kept = [index for index in kept if names[index] != name]
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for index in kept:
         grid.add_column(names[index], justify="right" if columns[index].startswith(">") else "left", overflow="fold")
@@ -86,46 +84,6 @@ def _print_grid(grid: Table) -> None:
         if line:
             line[-1] = line[-1]._replace(text=line[-1].text.rstrip())
         out.print(Segments([*line, Segment.line()]), crop=False, end="")
-
-
-def _has_lines(row: Sequence[Text]) -> bool:
-    return any("\n" in cell.plain or "\t" in cell.plain for cell in row)
-
-
-def _line(cells: Sequence[Text], widths: Sequence[int], rights: Sequence[bool], kept: Sequence[int]) -> list[Segment]:
-    """Return a line of a table that needs no wrapping; rich takes 0.6 ms for one, and `ls` may have hundreds.
-
-    Args:
-        widths, rights: of each column; whether the column is aligned right.
-        kept: the numbers of the columns to show.
-    """
-    segments, plain = [], ""  # plain: text without a style that is not among the segments yet
-    for index in kept:
-        cell, space = cells[index], " " * (widths[index] - cells[index].cell_len)
-        before, after = (space, "") if rights[index] else ("", space)
-        plain += before
-        if cell.style or cell.spans:
-            segments += [Segment(plain), *Segment.apply_style(cell.render(out), out.get_style(cell.style))]
-            plain = ""
-        else:
-            plain += cell.plain
-        plain += after + " " * _GAP
-    return [*segments, Segment(f"{plain.rstrip()}\n")]
-
-
-def fitting(names: Sequence[str], widths: Sequence[int], room: int, drop: Sequence[str]) -> list[int]:
-    """Return the numbers of the columns to show in `room` columns of a terminal.
-
-    Args:
-        widths: of each column; two spaces separate columns.
-        drop: names of the columns to leave out until the others fit, the first of them first.
-    """
-    kept = list(range(len(names)))
-    for name in drop:
-        if sum(widths[index] + _GAP for index in kept) - _GAP <= room:
-            break
-        kept = [index for index in kept if names[index] != name]
-    return kept
 
 
 def state(word: str) -> Text:
@@ -322,34 +280,15 @@ class LiveProgress:
         self._progress.refresh()
 
     def print(self, text: str) -> None:
-        """Print lines to stderr, above the live line; may be called from any thread."""
+        """Print lines to stderr, above the live line if there is one; may be called from any thread."""
         self._progress.console.print(Text(shown(text)), soft_wrap=True)
-
-
-class NoProgress(LiveProgress):
-    """Shows nothing: stderr is not a terminal."""
-
-    def __init__(self) -> None:
-        """Do nothing: no display is needed."""
-
-    def show(self, text: str, done: float = 0, total: float | None = None) -> None:
-        """Do nothing."""
-
-    def tick(self) -> None:
-        """Do nothing."""
-
-    def print(self, text: str) -> None:
-        """Print lines to stderr."""
-        echo(text, err=True)
 
 
 @contextmanager
 def live() -> Iterator[LiveProgress]:
-    """Show progress on stderr within the block, and erase it afterwards."""
-    if not err.is_terminal:
-        yield NoProgress()
-        return
+    """Show progress on stderr within the block, if that is a terminal, and erase it afterwards."""
     text = TextColumn("{task.description}", markup=False)
     columns = (SpinnerColumn(), text, BarColumn(bar_width=30), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True, get_time=time.monotonic) as progress:
+    hidden = not err.is_terminal
+    with Progress(*columns, console=err, transient=True, get_time=time.monotonic, disable=hidden) as progress:
         yield LiveProgress(progress)

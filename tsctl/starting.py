@@ -15,8 +15,6 @@ from typing import Any
 
 from tsctl.daemon import paths
 
-ROTATED_BYTES = 1_000_000  # size of `start.log` at which the next start rotates the file
-KEPT_FILES = 5
 START_TIMEOUT = 30.0  # seconds; usually well under one
 # -P: ignores a folder named `tsctl` in the user's working directory.
 DAEMON = (sys.executable, "-P", "-m", "tsctl.daemon")
@@ -102,27 +100,15 @@ def _log_path(state_dir: Path) -> Path:
 
 
 def _open_log(state_dir: Path) -> int:
-    """Open the file for output that the daemon prints outside its own log."""
+    """Open the file for output that the daemon prints outside its own log, which keeps it short."""
     try:
         paths.make_private(state_dir, strict=False)
         paths.make_private(paths.logs_dir(state_dir), strict=False)
-        _rotate(_log_path(state_dir))
         return os.open(_log_path(state_dir), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     except paths.PathError as error:
         raise NotStarted(str(error)) from None
     except OSError as error:
         raise NotStarted(f"cannot write `{error.filename}`: {error.strerror}") from None
-
-
-def _rotate(log: Path) -> None:
-    """Rename a long log, and the older ones after it: `start.log.1` is the newest of them."""
-    with contextlib.suppress(FileNotFoundError):  # there is none, or another start is renaming the files
-        if log.stat().st_size < ROTATED_BYTES:
-            return
-        for number in range(KEPT_FILES - 1, 0, -1):
-            with contextlib.suppress(FileNotFoundError):
-                os.replace(f"{log}.{number}", f"{log}.{number + 1}")
-        os.replace(log, f"{log}.1")
 
 
 def _tail(path: Path, start: int, lines: int = 20) -> str:

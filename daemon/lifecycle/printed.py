@@ -1,7 +1,7 @@
 """`start.log`, bounded while the daemon runs: the output beside the daemon's own log, such as a crash's last words.
 
 The file is open as stdout and stderr, also of libraries in C, and renaming would not end that. So a file that has
-become long is copied to `start.log.1` and emptied. Each next start renames the older ones (tsctl/launch.py).
+become long is copied to `start.log.1` and emptied.
 """
 
 import contextlib

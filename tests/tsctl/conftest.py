@@ -1,5 +1,6 @@
 """Fixtures: a daemon to talk to, a socket without one, and a way to run a command."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -24,6 +25,16 @@ def own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for name in ("TSCTL_SOCKET", "TSCTL_STATE_DIR"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Show times in UTC."""
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+    time.tzset()
 
 
 @pytest.fixture

@@ -52,16 +52,6 @@ def test_parameters_are_a_query_without_those_that_are_none(daemon: FakeDaemon) 
     assert daemon.requests[0].query == {"url": "/a b/ä&c.mar", "workers": "2"}
 
 
-def test_a_refusal_is_its_first_line_and_the_rest_as_details(daemon: FakeDaemon) -> None:
-    daemon.answer("GET /x", {"code": 500, "message": "It failed\nTraceback:\n  line\n"}, 500)
-
-    with pytest.raises(CliError) as refused:
-        DaemonClient().json("GET", "/x")
-    assert refused.value.message == "It failed"
-    assert refused.value.details == "Traceback:\n  line"
-    assert refused.value.exit_code == 1
-
-
 @pytest.mark.parametrize("document", [{"message": ""}, {}, "text"])
 def test_a_refusal_without_a_message_still_says_something(document: object) -> None:
     with pytest.raises(CliError) as refused:

@@ -22,19 +22,11 @@ from tsctl.daemon import paths
 from tsctl.daemon.events.events import LEVELS, Events, Journal
 from tsctl.terminal.since import parse_since
 
+pytestmark = pytest.mark.usefixtures("utc")
 DIED: dict[str, Any] = {
     "sequence": 7, "time": 1_800_000_000.5, "level": "error", "kind": "worker-exited", "model": "m",
     "version": "1.0", "worker": 12, "requests": ["r1", "r2"], "text": "worker 12 ended",
 }  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def utc(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Show times in UTC."""
-    import time
-
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
 
 
 @pytest.mark.parametrize(

@@ -1,56 +1,11 @@
-"""The file that takes what the daemon prints at its start does not grow without end."""
+"""A start waits for its models, and names what it has started."""
 
-import os
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from tests.tsctl.conftest import Invoke
-from tsctl import launch, starting
-from tsctl.daemon import paths
-
-
-@pytest.fixture
-def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(starting, "ROTATED_BYTES", 10)
-    return paths.logs_dir(tmp_path) / "start.log"
-
-
-def start(state: Path, line: str) -> None:
-    """Start a daemon that prints a line."""
-    descriptor = starting._open_log(state)
-    os.write(descriptor, line.encode())
-    os.close(descriptor)
-
-
-def kept(log: Path) -> dict[str, str]:
-    return {path.name: path.read_text() for path in log.parent.iterdir()}
-
-
-@pytest.mark.parametrize(
-    ("lines", "files"),
-    [
-        pytest.param(["one", "two"], {"start.log": "onetwo"}, id="a short log goes on"),
-        pytest.param(
-            ["a long line", "the next"], {"start.log": "the next", "start.log.1": "a long line"},
-            id="a long one is renamed at the next start"),
-    ],
-)  # fmt: skip
-def test_the_log(tmp_path: Path, log: Path, lines: list[str], files: dict[str, str]) -> None:
-    for line in lines:
-        start(tmp_path, line)
-
-    assert kept(log) == files
-
-
-def test_so_many_are_kept_the_newest_first(tmp_path: Path, log: Path) -> None:
-    for number in range(20):
-        start(tmp_path, f"a long line {number}")
-
-    assert kept(log) == {"start.log": "a long line 19"} | {
-        f"start.log.{number}": f"a long line {19 - number}" for number in range(1, starting.KEPT_FILES + 1)
-    }
+from tsctl import launch
 
 
 class Registering:

@@ -4,14 +4,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from tsctl.cli import main
+from tests.tsctl.conftest import Invoke
 from tsctl.commands import new
-
-
-def write(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, ["new", *map(str, arguments)])
 
 
 @pytest.fixture
@@ -22,8 +17,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("kind", new.KINDS)
-def test_a_project_has_a_handler_and_a_test(tmp_path: Path, kind: str) -> None:
-    result = write(tmp_path / "made", f"--{kind}")
+def test_a_project_has_a_handler_and_a_test(invoke: Invoke, tmp_path: Path, kind: str) -> None:
+    result = invoke("new", tmp_path / "made", f"--{kind}")
 
     assert result.exit_code == 0
     names = {file.name for file in (tmp_path / "made").iterdir()}
@@ -33,8 +28,8 @@ def test_a_project_has_a_handler_and_a_test(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_the_next_commands_name_the_directory_and_the_sample(tmp_path: Path) -> None:
-    result = write(tmp_path / "my mood", "--text")
+def test_the_next_commands_name_the_directory_and_the_sample(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("new", tmp_path / "my mood", "--text")
 
     lines = [line.strip() for line in result.stdout.splitlines()]
     assert lines == [
@@ -46,41 +41,41 @@ def test_the_next_commands_name_the_directory_and_the_sample(tmp_path: Path) -> 
     ]
 
 
-def test_a_function_is_the_default(tmp_path: Path) -> None:
-    write(tmp_path / "made")
+def test_a_function_is_the_default(invoke: Invoke, tmp_path: Path) -> None:
+    invoke("new", tmp_path / "made")
 
     written = (tmp_path / "made" / "handler.py").read_text()
     assert written == (new.TEMPLATES / "function" / "handler.py").read_text()
 
 
 @pytest.mark.parametrize("there", ["directory", "file"])
-def test_nothing_that_exists_is_changed(tmp_path: Path, there: str) -> None:
+def test_nothing_that_exists_is_changed(invoke: Invoke, tmp_path: Path, there: str) -> None:
     place = tmp_path / "made"
     if there == "file":
         place.write_text("mine")
     else:
         place.mkdir()
-    result = write(place)
+    result = invoke("new", place)
 
     assert result.exit_code == 1
     assert f"error: `{place}` exists already" in result.stderr
     assert place.read_text() == "mine" if there == "file" else list(place.iterdir()) == []
 
 
-def test_a_missing_parent_is_named_with_the_command_that_makes_it(tmp_path: Path) -> None:
-    result = write(tmp_path / "none" / "made")
+def test_a_missing_parent_is_named_with_the_command_that_makes_it(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("new", tmp_path / "none" / "made")
 
     assert result.exit_code == 1
     assert f"there is no directory `{tmp_path}/none`" in result.stderr
     assert "mkdir -p" in result.stderr
 
 
-def test_a_script_that_fails_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_script_that_fails_is_shown(invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     template = tmp_path / "templates" / "image"
     shutil.copytree(new.TEMPLATES / "image", template)
     (template / "make_sample.py").write_text("raise OSError('no room for pixels')\n")
     monkeypatch.setattr(new, "TEMPLATES", template.parent)
-    result = write(tmp_path / "made", "--image")
+    result = invoke("new", tmp_path / "made", "--image")
 
     assert result.exit_code == 1
     assert "`make_sample.py` ended with exit code 1" in result.stderr

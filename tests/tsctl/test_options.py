@@ -66,13 +66,6 @@ def arguments_for(setting: Setting) -> list[str]:
     return [setting.flag] if setting.parse is parse_boolean else [setting.flag, SAMPLES[setting.metavar]]
 
 
-def test_each_setting_has_an_option_in_the_tables_order() -> None:
-    parameters = [each for each in echo.params if each.name not in ("host", "port")]
-
-    assert [each.name for each in parameters] == [setting.name for setting in SETTINGS]
-    assert [each.opts[0] for each in parameters] == [setting.flag for setting in SETTINGS]
-
-
 @pytest.mark.parametrize(
     ("root", "options", "expected"),
     [
@@ -111,14 +104,6 @@ def test_what_an_option_makes_the_daemon_reads_as_the_same_value(setting: Settin
     assert len(arguments) == 1
     assert getattr(config, setting.name) == expected
     assert config.origins[setting.name] == "flag"
-
-
-def test_all_of_them_together_are_understood() -> None:
-    given = given_by(*(argument for setting in SETTINGS for argument in arguments_for(setting)))
-
-    config = resolve(vars(parse_arguments(daemon_arguments(None, given))), {})
-
-    assert set(config.origins.values()) == {"flag"}
 
 
 @pytest.mark.parametrize(("flag", "expected"), [("--access-log", True), ("--no-access-log", False)])

@@ -1,14 +1,12 @@
 """The folders and the environment of private daemons; their processes are in tests/e2e/test_serving_from_python.py."""
 
 import contextlib
-import errno
 import fcntl
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,8 +14,7 @@ from typing import Any
 import pytest
 
 from tsctl import private_daemon, starting
-from tsctl.daemon import paths
-from tsctl.private_daemon import PREFIX, PrivateDaemon, own_environment, remove_leftovers
+from tsctl.private_daemon import PREFIX, SOCKET, PrivateDaemon, own_environment, remove_leftovers
 from tsctl.starting import NotStarted
 
 SLEEPER = (sys.executable, "-c", "import signal; signal.pause()")
@@ -26,7 +23,6 @@ SLEEPER = (sys.executable, "-c", "import signal; signal.pause()")
 def folder_of(root: Path, name: str = "a") -> Path:
     folder = root / f"{PREFIX}{name}"
     (folder / "state").mkdir(parents=True)
-    (folder / "owner").touch()
     (folder / "state" / "lock").touch()
     return folder
 
@@ -41,80 +37,27 @@ def test_the_folder_of_a_process_that_is_gone_is_removed(tmp_path: Path) -> None
     assert other.exists()
 
 
-@pytest.mark.parametrize("lock", ["owner", "state/lock"])
+@pytest.mark.parametrize("lock", [".", "state/lock"])
 def test_the_folder_of_a_process_or_daemon_that_lives_stays(tmp_path: Path, lock: str) -> None:
     folder = folder_of(tmp_path)
 
-    with open(folder / lock) as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        remove_leftovers(tmp_path)
+    held = os.open(folder / lock, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    remove_leftovers(tmp_path)
+    os.close(held)
 
     assert folder.exists()
+    remove_leftovers(tmp_path)
+    assert not folder.exists()
 
 
-def test_the_folder_of_a_process_that_was_killed_before_its_lock_is_removed(tmp_path: Path) -> None:
+def test_a_folder_that_has_just_been_made_and_is_not_locked_yet_stays(tmp_path: Path) -> None:
     folder = tmp_path / f"{PREFIX}a"
     folder.mkdir()
 
     remove_leftovers(tmp_path)
 
-    assert not folder.exists()
-
-
-def test_a_folder_that_an_earlier_version_has_kept_stays(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path)
-    (folder / "owner").unlink()
-
-    remove_leftovers(tmp_path)
-
-    assert (folder / "state").exists()
-
-
-@pytest.mark.parametrize(
-    "remove",
-    [
-        pytest.param(lambda folder: remove_leftovers(folder.parent), id="of another's"),
-        pytest.param(
-            lambda folder: private_daemon._leave(os.open(folder / "owner", os.O_RDONLY), folder), id="at the end"
-        ),
-    ],
-)
-def test_the_next_start_finishes_a_removal_that_was_cut_off(
-    remove: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder, usual = folder_of(tmp_path), shutil.rmtree
-
-    def cut_off(removed: Path, **options: Any) -> None:
-        if removed == folder:  # the file system decides what in it goes first
-            (folder / "owner").unlink()
-            raise KeyboardInterrupt
-        usual(removed, **options)
-
-    monkeypatch.setattr(shutil, "rmtree", cut_off)
-    with pytest.raises(KeyboardInterrupt):
-        remove(folder)
-    monkeypatch.undo()
-    remove_leftovers(tmp_path)
-
-    assert not folder.exists()
-
-
-def test_the_next_start_tries_again_what_could_not_be_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = folder_of(tmp_path)
-    unlink = os.unlink
-
-    def refuse(name: str, **place: int) -> None:
-        if name == "lock":
-            raise PermissionError(errno.EACCES, "Permission denied")
-        unlink(name, **place)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "unlink", refuse)
-        remove_leftovers(tmp_path)
-    assert (folder / "state" / "lock").exists()
-    remove_leftovers(tmp_path)
-
-    assert not folder.exists()
+    assert folder.exists()
 
 
 def test_no_link_is_followed(tmp_path: Path) -> None:
@@ -143,8 +86,8 @@ def test_the_users_own_daemon_has_no_say() -> None:
 
 @pytest.fixture
 def deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder for temporary files whose path is too long for a socket in it."""
-    folder = tmp_path / ("x" * 100)
+    """A folder for temporary files whose path is one character too long for a socket in it."""
+    folder = tmp_path / ("x" * (108 - len(f"{tmp_path}//{PREFIX}12345678/{SOCKET}")))
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.setattr(private_daemon, "_SHORT", tmp_path / "short")
@@ -154,41 +97,23 @@ def deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_folder_for_which_the_temporary_one_is_too_deep_is_in_tmp(deep: Path, tmp_path: Path) -> None:
     killed = folder_of(tmp_path / "short")
 
-    folder = private_daemon._make_folder(for_socket=True)
+    folder, lock = private_daemon._own_folder(for_socket=True)
+    os.close(lock)
 
     assert (folder.parent, list(deep.iterdir())) == (tmp_path / "short", [])
     assert not killed.exists()
 
 
-@pytest.mark.parametrize(
-    "meanwhile",
-    [
-        pytest.param(lambda folder: (folder / "owner").touch(), id="looks at it"),
-        pytest.param(Path.rmdir, id="removes it"),
-    ],
-)
-def test_another_start_that_meets_the_deep_folder_is_in_no_ones_way(
-    meanwhile: Callable[[Path], None], deep: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "short").mkdir()
-
-    def check(socket: Path) -> None:
-        meanwhile(socket.parent)
-        raise paths.PathError("too deep")
-
-    monkeypatch.setattr(private_daemon, "paths", SimpleNamespace(check_socket_path=check, PathError=paths.PathError))
-
-    assert private_daemon._make_folder(for_socket=True).parent == tmp_path / "short"
-    assert list(deep.iterdir()) == []
-
-
 def test_a_folder_without_a_socket_may_be_deep(deep: Path) -> None:
-    assert private_daemon._make_folder(for_socket=False).parent == deep
+    folder, lock = private_daemon._own_folder(for_socket=False)
+    os.close(lock)
+
+    assert folder.parent == deep
 
 
 def test_a_place_that_is_too_deep_is_told_as_such(deep: Path) -> None:
     with pytest.raises(NotStarted) as raised:
-        private_daemon._make_folder(for_socket=True)
+        private_daemon._own_folder(for_socket=True)
     assert f"a shorter path than `{deep}`" in raised.value.hint
 
 
@@ -233,80 +158,15 @@ def test_ctrl_c_before_the_daemon_listens_leaves_nothing(tmp_path: Path, monkeyp
 def test_a_daemon_that_does_not_listen_in_its_time_leaves_the_log_that_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(starting, "DAEMON", SLEEPER)
     monkeypatch.setattr(private_daemon, "TIMEOUT", 0.0)
-    monkeypatch.setattr(Path, "touch", full)
 
     with pytest.raises(NotStarted, match="did not listen within 0 s") as raised:
         PrivateDaemon(())
     remove_leftovers(tmp_path)
 
     assert Path(raised.value.hint.split("`")[1]).is_file()
-
-
-def test_it_does_so_too_where_the_folder_cannot_be_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object) -> None:
-        raise OSError(errno.EROFS, "Read-only file system")
-
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(starting, "DAEMON", SLEEPER)
-    monkeypatch.setattr(private_daemon, "TIMEOUT", 0.0)
-    monkeypatch.setattr(Path, "rename", fails)
-
-    with pytest.raises(NotStarted) as raised:
-        PrivateDaemon(())
-    assert Path(raised.value.hint.split("`")[1]).is_file()
-
-
-@pytest.mark.parametrize("before", ["open", "flock"])
-def test_where_another_start_removes_a_folder_before_its_lock_another_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str
-) -> None:
-    module = os if before == "open" else fcntl
-    usual, make = getattr(module, before), private_daemon._make_folder
-
-    def late(*arguments: Any) -> Any:
-        monkeypatch.setattr(module, before, usual)
-        remove_leftovers(tmp_path)
-        return usual(*arguments)
-
-    def first(**options: bool) -> Path:
-        folder = make(**options)
-        monkeypatch.setattr(private_daemon, "_make_folder", make)
-        monkeypatch.setattr(module, before, late)
-        return folder
-
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(private_daemon, "_make_folder", first)
-    daemon = started_by(monkeypatch, subprocess.Popen(SLEEPER))
-
-    assert [daemon.folder] == list(tmp_path.glob(f"{PREFIX}*"))
-    daemon.stop()
-    assert not daemon.folder.exists()
-
-
-def test_what_one_start_has_removed_and_another_made_again_before_the_lock_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder, usual = folder_of(tmp_path), fcntl.flock
-
-    with contextlib.ExitStack() as made:
-
-        def late(*arguments: Any) -> None:
-            monkeypatch.setattr(fcntl, "flock", usual)
-            remove_leftovers(tmp_path)
-            folder.mkdir()
-            usual(made.enter_context(open(folder / "owner", "w")), fcntl.LOCK_EX)
-            usual(*arguments)
-
-        monkeypatch.setattr(fcntl, "flock", late)
-        remove_leftovers(tmp_path)
-
-        assert (folder / "owner").exists()
 
 
 @contextlib.contextmanager
@@ -336,7 +196,8 @@ def test_the_folder_of_a_daemon_that_has_only_begun_stays_after_kill_9(
     begun: list[subprocess.Popen[bytes]] = []
 
     def begin(arguments: object, state_dir: Path, descriptors: tuple[int, ...], *_: object) -> tuple[Any, Any]:
-        del arguments, state_dir
+        del arguments
+        state_dir.mkdir()
         begun.append(subprocess.Popen(SLEEPER, pass_fds=descriptors))
         return begun[0], {}
 
@@ -366,21 +227,24 @@ def test_another_daemon_at_the_same_socket_is_left_alone(tmp_path: Path, monkeyp
         other.kill()
 
 
-@pytest.mark.parametrize("error", [OSError(errno.EROFS, "Read-only file system"), KeyboardInterrupt()])
-def test_a_daemon_whose_folder_cannot_be_marked_as_kept_is_stopped_and_leaves_it(
-    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("error", [None, OSError(30, "Read-only file system"), KeyboardInterrupt()])
+def test_a_daemon_is_stopped_and_leaves_its_folder_where_that_can_be_marked(
+    error: BaseException | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object) -> None:
+        assert error is not None
         raise error
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     process = subprocess.Popen(SLEEPER)
     daemon = started_by(monkeypatch, process)
-    monkeypatch.setattr(Path, "rename", fails)
+    if error is not None:
+        monkeypatch.setattr(Path, "chmod", fails)
 
     with contextlib.suppress(KeyboardInterrupt):
         daemon.stop(keep=True)
-    assert (process.returncode, list(tmp_path.iterdir())) == (-9, [daemon.folder])
+    remove_leftovers(tmp_path)
+    assert (process.returncode, list(tmp_path.iterdir())) == (-9, [] if error else [daemon.folder])
 
 
 def test_after_an_upgrade_both_daemons_are_killed_if_they_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,15 +68,6 @@ def test_a_daemon_that_ends_before_it_is_done_is_an_error(daemon: FakeDaemon, te
     assert broken.value.hint == "see `tsctl logs`"
 
 
-def test_without_a_terminal_one_answer_is_awaited(daemon: FakeDaemon) -> None:
-    daemon.answer("POST /models", {"status": "registered"})
-
-    document = register(DaemonClient())
-
-    assert document == {"status": "registered"}
-    assert "Accept" not in daemon.requests[0].headers
-
-
 def test_ctrl_c_leaves_the_daemon_to_it_and_says_how_to_see_more() -> None:
     class Pressed(DaemonClient):
         def json(self, method: str, target: str, **parameters: Any) -> Any:

@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from tests.kit.said import said_in
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.client import DaemonClient
@@ -14,26 +12,17 @@ ANSWER: dict[str, Any] = {
     "status": "done", "modelName": "net", "modelVersion": "1.0", "handler": "h.py", "batchSize": 8,
     "maxBatchDelay": 2.5, "batching": "auto", "replaced": False, "changed": [], "kept": [],
 }  # fmt: skip
-STATUS: dict[str, Any] = {
-    "inferenceAddress": "http://127.0.0.1:8080", "models": [{"name": "net", "version": "1.0", "default": True}],
-}  # fmt: skip
+STATUS = {"models": [{"name": "net", "version": "1.0", "default": True}]}
 FIRST = "Batch size 8, delay at most 2.5 ms, batching auto"
 
 
 ALONE = "The function takes one request: those of a batch run in turn; hints of `list[…]` take them together"
 
 
-@pytest.mark.parametrize(
-    ("more", "lines"),
-    [
-        ({}, []),
-        ({"notes": ["`h.py:predict` is served"]}, ["note: `h.py:predict` is served"]),
-        ({"alone": True}, [ALONE]),
-    ],
-    ids=["the batching in force", "a note for the author", "a function of one request"],
-)
-def test_settings_are_lines(more: dict[str, Any], lines: list[str]) -> None:
-    assert settings_lines(ANSWER | more) == [FIRST, *lines]
+def test_settings_are_followed_by_what_the_author_should_know() -> None:
+    more = {"alone": True, "notes": ["`h.py:predict` is served"]}
+
+    assert settings_lines(ANSWER | more) == [FIRST, ALONE, "note: `h.py:predict` is served"]
 
 
 @said_in("replaced.txt")
@@ -48,18 +37,7 @@ def test_the_next_command(given: str) -> str:
     return next_command(ANSWER | json.loads(given))
 
 
-@pytest.mark.parametrize(
-    ("status", "url"),
-    [
-        pytest.param({}, "http://127.0.0.1:8080/predictions/net", id="the default version"),
-        pytest.param(
-            {"models": [{"name": "net", "version": "2.0", "default": True}]},
-            "http://127.0.0.1:8080/predictions/net/1.0", id="not the default version"),
-        pytest.param(
-            {"inferenceAddress": None}, "http://localhost/predictions/net, on the control socket", id="no port"),
-    ],
-)  # fmt: skip
-def test_the_url_is_that_of_the_version(daemon: FakeDaemon, status: dict[str, Any], url: str) -> None:
-    daemon.answer("GET /tsctl/status", STATUS | status)
+def test_without_a_port_the_url_is_on_the_control_socket(daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/status", STATUS | {"inferenceAddress": None})
 
-    assert url_of(DaemonClient(daemon.path), "net", "1.0") == url
+    assert url_of(DaemonClient(daemon.path), "net", "1.0") == "http://localhost/predictions/net, on the control socket"

@@ -1,9 +1,11 @@
 """The figures of the load generator."""
 
 import random
+from pathlib import Path
 
 import pytest
 
+from tsctl.loadgen import tally
 from tsctl.loadgen.tally import Latencies, ProcessorTime, Tally, bounds_between
 
 
@@ -98,3 +100,20 @@ def test_what_comes_after_the_end_counts_as_latency_and_not_as_throughput() -> N
 
     assert document["requestsPerSecond"] == 1.0
     assert document["latency"]["max"] == 0.9
+
+
+@pytest.mark.parametrize(("text", "waited"), [("7 2500000000 3\n", 2.5), ("", 0.0), (None, 0.0)])
+def test_a_kernel_may_count_the_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, waited: float
+) -> None:
+    if text is not None:
+        (tmp_path / "schedstat").write_text(text)
+    monkeypatch.setattr(tally, "_SCHEDSTAT", tmp_path / "schedstat")
+
+    assert tally.look().waited == waited
+
+
+def test_between_two_looks_is_what_was_added() -> None:
+    found = ProcessorTime(3.0, 1.5) - ProcessorTime(1.0, 1.0)
+
+    assert found == ProcessorTime(2.0, 0.5)

@@ -110,14 +110,3 @@ def test_a_flag_without_a_meaning_here_is_a_note(arguments: list[str]) -> None:
     assert result.return_value == (False, [])
     assert result.stdout == ""
     assert result.stderr.startswith(f"note: `{flag.names[0]}` has no effect: ")
-
-
-def test_a_config_file_is_made_absolute_for_a_daemon_that_is_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-
-    assert run("--ts-config", "config.properties").return_value == (
-        False,
-        [f"--ts-config={tmp_path}/config.properties"],
-    )

@@ -2,7 +2,6 @@
 
 import time
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,17 +16,12 @@ TESTS = Path(__file__).parents[1]
 
 
 @pytest.fixture(autouse=True)
-def moment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def moment(utc: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """100 s after the epoch, in UTC, in a folder of its own."""
     (tmp_path / "work").mkdir()
-    with monkeypatch.context() as patched:
-        patched.chdir(tmp_path / "work")
-        patched.setenv("TZ", "UTC")
-        patched.setattr(time, "time", lambda: 100.0)
-        patched.setattr(zipfile, "time", SimpleNamespace(time=lambda: 1e9, localtime=time.localtime))  # from 1980 on
-        time.tzset()
-        yield
-    time.tzset()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setattr(time, "time", lambda: 100.0)
+    monkeypatch.setattr(zipfile, "time", SimpleNamespace(time=lambda: 1e9, localtime=time.localtime))  # from 1980 on
 
 
 @told_in([*TESTS.glob("tsctl/transcripts/*.txt"), *TESTS.glob("extensions/*/tsctl/transcripts/*.txt")])

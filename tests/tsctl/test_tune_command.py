@@ -15,7 +15,7 @@ from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tests.tsctl.transcripts import play
 from tsctl.errors import CliError
-from tsctl.render import NoProgress
+from tsctl.render import live
 from tsctl.tuning import saved
 from tsctl.tuning.measuring import _serving
 
@@ -237,7 +237,7 @@ def test_a_process_that_ends_before_it_has_read_an_order_is_an_error(monkeypatch
     monkeypatch.setattr("tsctl.tuning.measuring.SERVE", (sys.executable, "-c", program))
 
     def order_twice() -> None:
-        with _serving(NoProgress()) as ask:
+        with live() as progress, _serving(progress) as ask:
             assert ask("first") == {}  # after which nobody reads
             ask("second")
 

@@ -1,6 +1,5 @@
 """Write a state as a file of `tsctl apply`."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,45 +18,24 @@ def export(models: State, store: Path | None) -> str:
     import yaml
 
     document = {"models": {name: _model(model, store) for name, model in models.items()}}
-    return _HEAD + yaml.dump(document, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=10_000)
-
-
-class _Quoted(str):
-    """A text that YAML might read as a number."""
-
-    __slots__ = ()
-
-
-def _dumper() -> Any:
-    import yaml
-
-    class Dumper(yaml.SafeDumper):
-        pass
-
-    Dumper.add_representer(
-        _Quoted, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", str(text), style='"')
-    )
-    return Dumper
+    return _HEAD + yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=10_000)
 
 
 def _model(model: ModelSpec, store: Path | None) -> dict[str, Any]:
     if len(model.versions) == 1:
         ((version, spec),) = model.versions.items()
         return _version(spec, store, version)
-    answering: dict[str, Any] = {"default": _Quoted(model.default)}
+    answering: dict[str, Any] = {"default": model.default}
     if model.route:
-        weights = {_Quoted(version): _whole(weight) for version, weight in model.route["weights"].items()}
+        weights = {version: _whole(weight) for version, weight in model.route["weights"].items()}
         answering = {"route": written_route({**model.route, "weights": weights})}
-    return {
-        **answering,
-        "versions": {_Quoted(version): _version(spec, store) for version, spec in model.versions.items()},
-    }
+    return answering | {"versions": {version: _version(spec, store) for version, spec in model.versions.items()}}
 
 
 def _version(spec: VersionSpec, store: Path | None, version: str = "") -> dict[str, Any]:
     document: dict[str, Any] = {"source": _named(spec.url, store)}
     if version:
-        document["version"] = _Quoted(version)
+        document["version"] = version
     if spec.sha256 is not None:
         document["sha256"] = spec.sha256
     if spec.handler is not None:
@@ -66,16 +44,12 @@ def _version(spec: VersionSpec, store: Path | None, version: str = "") -> dict[s
         least, most = spec.workers
         document["workers"] = least if most == least else {"min": least, "max": most}
     if spec.settings:
-        document["settings"] = _plain(spec.settings)
+        document["settings"] = {key: _whole(value) for key, value in spec.settings.items()}
     return document
 
 
-def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings without needless decimals: 50.0 is written as 50."""
-    return {key: _whole(value) for key, value in settings.items()}
-
-
 def _whole(value: Any) -> Any:
+    """Return a value without needless decimals: 50.0 is written as 50."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -1,6 +1,6 @@
 """A part of a YAML file, with its key and line for messages."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -24,7 +24,7 @@ class ParsedFile:
     """
 
     def __init__(self, name: str, text: str) -> None:
-        self.name, self.text = name, text
+        self.name = name
         self.checked: set[int] = set()
         self.loader, self.root = _composed(text)
 
@@ -119,23 +119,11 @@ class FileNode:
         try:
             return self._file.loader.construct_object(self._node, deep=True)
         except (ValueError, AttributeError, TypeError, OverflowError, LookupError):  # PyYAML: another kind of text
-            self._file.loader.recursive_objects.clear()  # it leaves there what it has not finished
-            for part in self._parts():
-                part.value()  # raises for the first that is wrong
             kind = str(self._node.tag).rpartition(":")[2]
-            written = "!" in self._file.text[self._node.start_mark.index : self._node.end_mark.index]
-            hint = f"remove `!!{kind}`" if written else "correct it, or quote it"
-            raise self.error(f"this is {self._shown()}, which is no {kind}", hint) from None
-
-    def _parts(self) -> Iterator["FileNode"]:
-        """Yield the keys and values of a mapping, or the items of a list, in the order in which YAML reads them."""
-        if isinstance(self._node, yaml.MappingNode):
-            for key, value in self._node.value:
-                yield FileNode(self._file, self.key, key)
-                yield FileNode(self._file, f"{self.key}.{key.value}", value)
-        elif isinstance(self._node, yaml.SequenceNode):
-            for item in self._node.value:
-                yield FileNode(self._file, self.key, item)
+            wrong = f"no {kind}" if isinstance(self._node, yaml.ScalarNode) else "wrong in one of its values"
+            raise self.error(
+                f"this is {self._shown()}, which is {wrong}", "correct it, or quote it, without a tag"
+            ) from None
 
     def read(self, reader: Callable[[Any], Any]) -> Any:
         """Return the value that a reader makes of this one.

@@ -1,6 +1,7 @@
 """`tsctl predict`."""
 
 import base64
+import codecs
 import json
 import sys
 import time
@@ -11,7 +12,7 @@ from typing import Any
 
 import click
 
-from tsctl.client import DaemonClient, content_of, content_type_of, model_path, refuse
+from tsctl.client import DaemonClient, content_of, content_type_of, model_path, pieces_of, refuse
 from tsctl.daemon.setting_values import size_text
 from tsctl.options import model_argument
 from tsctl.streams import echo, echo_json, write
@@ -19,7 +20,6 @@ from tsctl.terminal.verb import Verb
 
 _TEXTUAL = ("application/json", "application/x-ndjson", "application/xml", "application/yaml")
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\r")) + b"\x7f"
-_LONGEST_CHARACTER = 4  # bytes of UTF-8
 
 _AS_JSON = ""  # of `--json` without a value
 
@@ -62,8 +62,8 @@ def command(
     content_type = own_type if content_type is None else content_type
     headers = {"Content-Type": content_type} if content_type else {}
     started = time.monotonic()
-    with DaemonClient(socket).stream("POST", f"/predictions/{model_path(model)}", body, headers) as answer:
-        status, kind, pieces = answer
+    with DaemonClient(socket).exchange("POST", f"/predictions/{model_path(model)}", body, headers) as response:
+        status, kind, pieces = response.status, response.getheader("Content-Type") or "", pieces_of(response)
         if status >= 400:
             refuse(status, b"".join(pieces), "the model answered")
         if as_json:
@@ -81,13 +81,11 @@ def is_text(content_type: str, beginning: bytes) -> bool:
         return kind.startswith("text/") or kind in _TEXTUAL or kind.endswith(("+json", "+xml"))
     if beginning.translate(None, _CONTROL) != beginning:
         return False
-    for cut in range(min(_LONGEST_CHARACTER, len(beginning) + 1)):  # the last character may go on in the next piece
-        try:
-            beginning[: len(beginning) - cut].decode()
-        except UnicodeDecodeError:
-            continue
-        return cut < len(beginning) or not beginning
-    return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(beginning)  # the last character may go on in the next piece
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _input(file: Path | None, data: str | None, document: str | None) -> tuple[bytes, str]:

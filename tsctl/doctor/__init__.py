@@ -3,8 +3,7 @@
     facts       the values that the checks judge, and nothing else
     machine     reads the facts about processors, memory, GPUs, limits and clocks
     places      reads the facts about the configuration, addresses, directories and the running daemon
-    verdict     the answer of a check
-    checks      all checks, in the order in which they are shown
+    checks      what a check answers, and all of them in the order in which they are shown
 
 A check is a pure function of facts.
 """

@@ -108,10 +108,11 @@ class GpuFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFacts:
+    """Memory: `left` where there is least, in the machine or in a cgroup above this process, which `cgroup` names."""
+
     total: int
-    available: int
-    limit: int | None
-    left: int | None
+    left: int
+    cgroup: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,16 +126,13 @@ class ProcessLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clocks:
-    """Two readings of each clock in seconds, taken one after the other.
+    """The time of day, the start of the machine, and when tsctl was installed, in seconds since the epoch.
 
     Attributes:
-        booted: start of the machine, seconds since the epoch.
-        installed: when tsctl was installed, seconds since the epoch.
         source: the kernel's clock source; empty if unknown.
     """
 
-    wall: tuple[float, float]
-    steady: tuple[float, float]
+    now: float
     booted: float | None
     installed: float
     source: str

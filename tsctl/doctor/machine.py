@@ -7,25 +7,22 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, distribution, version
 from importlib.util import find_spec
 from pathlib import Path
 
 from tsctl.daemon.core.machine.cards import Card, FoundCards, ask_cards, find_cards, names_for_cuda, visible_cards
-from tsctl.daemon.core.machine.cgroups import control_groups, quota_of
+from tsctl.daemon.core.machine.cgroups import groups_of, quotas
+from tsctl.daemon.core.machine.processes import available
 from tsctl.daemon.workers.cores import chosen_threads
 from tsctl.doctor.facts import Clocks, GpuFacts, Installation, MemoryFacts, ProcessLimits, Processors, Space, TriedGpu
 from tsctl.render import bytes_text
 
 _NVIDIA = 0x10DE  # vendor of PCI
 _DISPLAY = 0x03  # class of PCI
-_CPU_QUOTA = (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us"))  # of cgroups 2 and 1; so are the next
-_MEMORY = (("memory.max", "memory.current", "inactive_file"),
-           ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"))  # fmt: skip
 _GPU_TIMEOUT = 60.0  # seconds: the driver may have to start the GPU, and torch's import may be slow
-_UNLIMITED = 2**60  # cgroup 1 writes a number near 2**63 for no limit
 
 
 class Machine:
@@ -50,35 +47,21 @@ class Machine:
 
     def processors(self) -> Processors:
         names = _fields(self._text("proc/cpuinfo"))
-        quotas = [quota_of(" ".join(found)) for found in self._in_groups("cpu", _CPU_QUOTA)]
         return Processors(
             online=os.cpu_count() or 1,
             allowed=len(os.sched_getaffinity(0)),
-            quota=min((each for each in quotas if each is not None), default=None),
+            quota=min(quotas(self._root / "proc"), default=None),
             threads=chosen_threads(os.environ),
             model=names.get("model name") or f"a processor of {os.uname().machine}",
             flags=frozenset((names.get("flags") or names.get("features") or "").split()),
         )
 
     def memory(self) -> MemoryFacts:
-        """Return the memory of the machine, and of the cgroup that has least left."""
-        fields = _fields(self._text("proc/meminfo")).items()
-        sizes = {name: int(text.split()[0]) * 1024 for name, text in fields if text[:1].isdigit()}
-        tightest: tuple[int, int] | None = None
-        for names in _MEMORY:
-            for limit, used, stat in self._in_groups("memory", ((*names[:2], "memory.stat"),)):
-                if limit.isdigit() and used.isdigit() and int(limit) < _UNLIMITED:
-                    words = [line.split() for line in stat.splitlines()]
-                    cached = sum(int(line[1]) for line in words if line[:1] == [names[2]])
-                    left = max(0, int(limit) - int(used) + cached)
-                    tightest = min(tightest or (left, int(limit)), (left, int(limit)))
-        total = sizes.get("memtotal", 0)
-        return MemoryFacts(
-            total=total,
-            available=sizes.get("memavailable", total),
-            limit=tightest[1] if tightest else None,
-            left=tightest[0] if tightest else None,
-        )
+        """Return the memory of the machine, and what is left where there is least."""
+        total = int(_fields(self._text("proc/meminfo"))["memtotal"].split()[0]) * 1024
+        whole, *groups = available(self._root / "proc")
+        left, place = min(whole, *groups) if groups else whole
+        return MemoryFacts(total=total, left=left, cgroup="" if place == whole[1] else place)
 
     def gpus(self) -> GpuFacts:
         """Return the NVIDIA GPUs; torch and CUDA run in a process of their own."""
@@ -113,7 +96,8 @@ class Machine:
         return space_of(folder, "/dev/shm") if os.access(folder, os.W_OK | os.X_OK) else None
 
     def limits(self) -> ProcessLimits:
-        pids = [int(text) for (text,) in self._in_groups("pids", (("pids.max",),)) if text.isdigit()]
+        files = (folder / "pids.max" for folder in groups_of("pids", self._root / "proc"))
+        pids = [int(text) for file in files if file.exists() and (text := file.read_text().strip()).isdigit()]
         return ProcessLimits(
             files=_limit(resource.RLIMIT_NOFILE),
             processes=_limit(resource.RLIMIT_NPROC) if os.getuid() else None,  # does not bind root
@@ -121,12 +105,10 @@ class Machine:
         )
 
     def clocks(self) -> Clocks:
-        wall, steady = time.time(), time.monotonic()
         booted = re.search(r"^btime (\d+)$", self._text("proc/stat"), re.MULTILINE)
         source = self._text("sys/devices/system/clocksource/clocksource0/current_clocksource").strip()
         return Clocks(
-            wall=(wall, time.time()),
-            steady=(steady, time.monotonic()),
+            now=time.time(),
             booted=float(booted[1]) if booted else None,
             installed=_installed(),
             source=source,
@@ -143,16 +125,6 @@ class Machine:
             return sorted((self._root / name).iterdir())
         except OSError:
             return []
-
-    def _in_groups(self, controller: str, choices: tuple[tuple[str, ...], ...]) -> Iterator[list[str]]:
-        """Yield the texts of files, all of which a group has, for each group around this process."""
-        for folder in control_groups(controller, self._text("proc/self/cgroup"), self._text("proc/self/mountinfo")):
-            here = self._root / folder.relative_to("/")
-            for names in choices:
-                try:
-                    yield [(here / name).read_text().strip() for name in names]
-                except OSError:
-                    continue
 
 
 def try_gpus(names: Sequence[str], timeout: float = _GPU_TIMEOUT) -> tuple[str, float]:

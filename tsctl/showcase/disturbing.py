@@ -105,7 +105,7 @@ def disturb(stage: Stage) -> None:
             _linger(asking)
         facts.do("waiting for the last answers", stage.now())
         asking.stop()
-    stage.failures |= asking.kinds
+    stage.failures = asking.failures
 
 
 def ready_worker(client: DaemonClient) -> int | None:

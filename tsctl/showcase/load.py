@@ -7,14 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tsctl.errors import CliError
-from tsctl.generator import Generator, generator
+from tsctl.generator import Generator, failure_texts, generator
 
-FAILURES = {
-    "closed": "ended with a closed connection",
-    "refused": "met a refused connection",
-    "timeout": "were not answered in time",
-    "unanswered": "were not answered at the end",
-}
 TIMEOUT = 30.0  # seconds
 
 
@@ -33,11 +27,11 @@ class AskingClients:
         told: called in another thread with the requests answered and failed so far, five times a second.
 
     Attributes:
-        kinds: of the failures, with their counts; known at the end.
+        failures: of each kind, with their counts; known at the end.
     """
 
     def __init__(self, running: Generator, told: Callable[[int, int], None]) -> None:
-        self.kinds: dict[str, int] = {}
+        self.failures: list[str] = []
         self._running = running
         self._told = told
         self._broken: CliError | None = None
@@ -64,17 +58,11 @@ class AskingClients:
             for event in self._running.events():
                 self._told(event["requests"] - event["errors"], event["errors"])
                 if event["stage"] == "done":
-                    self.kinds = failures_of(event)
+                    self.failures = failure_texts(event)
         except CliError as error:
             self._broken = error
         except (OSError, ValueError):  # the demo is ending, and has closed the pipe
             self._broken = CliError("the load generator was stopped")
-
-
-def failures_of(done: dict[str, Any]) -> dict[str, int]:
-    """Return the kinds of failures in the figures of a run, as ends of a sentence, with their counts."""
-    refused = {f"got status {status}": n for status, n in done["statuses"].items() if not 200 <= int(status) < 300}
-    return refused | {FAILURES.get(kind, kind): count for kind, count in done["failures"].items()}
 
 
 @contextlib.contextmanager

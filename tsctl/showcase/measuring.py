@@ -6,9 +6,9 @@ from typing import Any
 from tsctl.client import checked
 from tsctl.daemon.marfile import Packing, write_archive
 from tsctl.errors import CliError
-from tsctl.generator import generator
+from tsctl.generator import failure_texts, generator
 from tsctl.showcase.facts import MeasuredPace
-from tsctl.showcase.load import failures_of, order_for
+from tsctl.showcase.load import order_for
 from tsctl.showcase.stage import MODEL, SERVED, Stage
 
 SECONDS = 4.0  # of each measurement
@@ -57,8 +57,8 @@ def _run(stage: Stage, pace: MeasuredPace) -> None:
             if event["stage"] == "done":
                 pace.per_second = event["requestsPerSecond"]
                 if event["errors"]:
-                    kinds = ", ".join(f"{count} {kind}" for kind, count in failures_of(event).items())
-                    raise CliError(f"{event['errors']} of {event['requests']} requests failed {pace.label}: {kinds}")
+                    failed = f"{event['errors']} of {event['requests']} requests failed {pace.label}"
+                    raise CliError(f"{failed}: {', '.join(failure_texts(event))}")
             elif event["seconds"] > 0:
                 pace.per_second = event["requests"] / event["seconds"]
 

@@ -1,18 +1,22 @@
-"""The demo from its beginning to its end: the scenes are a table."""
+"""The demo from its beginning to its end: the scenes are a table, and the daemon is in a folder of its own."""
 
+import contextlib
 import json
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tsctl.client import DaemonClient
+from tsctl.daemon import paths
 from tsctl.errors import CliError, Interrupted
+from tsctl.launch import told
+from tsctl.private_daemon import PrivateDaemon, own_environment
 from tsctl.showcase.disturbing import disturb
 from tsctl.showcase.drawing import drawn
 from tsctl.showcase.facts import ShowcaseFacts
 from tsctl.showcase.measuring import measure, register
 from tsctl.showcase.photograph import classify, draw_photograph
-from tsctl.showcase.private import private_daemon
 from tsctl.showcase.screen import thousands
 from tsctl.showcase.stage import SERVED, Stage
 
@@ -64,6 +68,28 @@ def _play_scenes(facts: ShowcaseFacts, body: bytes, now: Callable[[], float]) ->
                 scene(stage)
         finally:
             facts.do("stopping the private daemon", now())
+
+
+@contextlib.contextmanager
+def private_daemon() -> Iterator[PrivateDaemon]:
+    """Run a daemon without TCP within the block, then stop it and remove its folder.
+
+    A failure of the block without a hint of its own keeps the folder with the logs, and its hint is their path.
+
+    Raises:
+        CliError: the daemon cannot start, or the block raised.
+    """
+    with told():
+        daemon = PrivateDaemon(("--inference-address=none",), environment=own_environment(os.environ))
+    keep = False
+    try:
+        yield daemon
+    except CliError as error:
+        if keep := not error.hint:
+            error.hint = f"the logs are in `{paths.logs_dir(daemon.state_dir)}`"
+        raise
+    finally:
+        daemon.stop(keep=keep)
 
 
 def _about() -> str:

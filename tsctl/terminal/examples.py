@@ -171,7 +171,7 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
 
 def all_examples() -> dict[str, tuple[Example, ...]]:
     """Return the examples of all verbs, those of extensions, too."""
-    added = {verb: pairs for each in extensions() for verb, pairs in each.examples().items()}
+    added = {verb: pairs for each in extensions() for verb, pairs in each.examples.items()}
     return EXAMPLES | {verb: tuple(Example(*pair) for pair in pairs) for verb, pairs in added.items()}
 
 

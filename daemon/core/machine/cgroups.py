@@ -67,9 +67,9 @@ def groups_of(controller: str, proc: Path = PROC) -> list[Path]:
         return []
 
 
-def quotas() -> Iterator[float]:
+def quotas(proc: Path = PROC) -> Iterator[float]:
     """Yield the cores of each cgroup above this process that limits them."""
-    for directory in groups_of("cpu"):
+    for directory in groups_of("cpu", proc):
         for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
             try:
                 quota = quota_of(" ".join(directory.joinpath(name).read_text().strip() for name in names))

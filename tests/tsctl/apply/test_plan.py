@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.apply.plan import only, plan
+from tsctl.apply.plan import plan
 from tsctl.apply.state import FAILED, REWRITTEN, ModelSpec, State, VersionSpec
 from tsctl.apply.steps import (
     ChangeSettings,
@@ -68,26 +68,6 @@ def test_an_archive_that_was_rewritten_is_loaded_unless_the_served_one_is_pinned
     assert steps_of(failed, SERVED) == [Register("m", "1.0", SERVED, failed)]
     assert steps_of(now, SERVED) == []  # `SERVED` pins what is served
     assert steps_of(now, replace(SERVED, sha256=None)) == [Register("m", "1.0", replace(SERVED, sha256=None), now)]
-
-
-def test_a_version_goes_after_another_one_is_ready_and_the_default() -> None:
-    newer = replace(SERVED, url="/s/m2.mar")
-
-    assert plan({"m": one(SERVED)}, {"m": one(newer, "2.0")}) == [
-        Register("m", "2.0", newer),
-        SetDefault("m", "2.0", "1.0"),
-        Unregister("m", "1.0", SERVED),
-    ]
-
-
-def test_all_loads_come_before_all_removals_and_models_of_no_name_go() -> None:
-    now = {"a": one(SERVED), "b": one(SERVED)}
-
-    assert plan(now, {"c": one(SERVED), "b": one(SERVED)}) == [
-        Register("c", "1.0", SERVED),
-        Unregister("a", "1.0", SERVED),
-    ]
-    assert plan(only(now, {"b"}), {"b": one(SERVED)}) == []
 
 
 SPECS = st.builds(

@@ -28,13 +28,13 @@ FINE = DoctorFacts(
     processors=Processors(
         online=8, allowed=8, quota=None, threads=None, model="Xeon", flags=frozenset({"avx2", "amx_bf16"})
     ),
-    memory=MemoryFacts(total=16 * GIB, available=12 * GIB, limit=None, left=None),
+    memory=MemoryFacts(total=16 * GIB, left=12 * GIB),
     gpus=GpuFacts(),
     shared_memory=Space("/dev/shm", 8 * GIB, 8 * GIB, None),
     limits=ProcessLimits(files=65536, processes=None, cgroup_processes=None),
     addresses=(ConfiguredAddress("--inference-address", "127.0.0.1:8080"),),
     accesses=(PathAccess("state directory", "/state", True, True, 1000, 0o700, True),),
-    clocks=Clocks(wall=(2e9, 2e9), steady=(5.0, 5.0), booted=1.9e9, installed=1.9e9, source="tsc"),
+    clocks=Clocks(now=2e9, booted=1.9e9, installed=1.9e9, source="tsc"),
     disks=(Space("/state", 100 * GIB, 50 * GIB, 10**6),),
 )
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.tsctl.doctor.facts import FINE, GIB, facts
-from tsctl.doctor.checks import CHECKS, breaks_serving, examine
+from tsctl.doctor.checks import CHECKS, OK, PROBLEM, WARNING, Verdict, breaks_serving, examine, worst
 from tsctl.doctor.facts import (
     ConfiguredAddress,
     DoctorFacts,
@@ -15,7 +15,6 @@ from tsctl.doctor.facts import (
     Space,
     TriedGpu,
 )
-from tsctl.doctor.verdict import OK, PROBLEM, WARNING, Verdict, worst
 
 MIB = 2**20
 GPU = {"devices": 1, "driver": "550.54.15", "found": 1, "visible": 1}
@@ -87,8 +86,8 @@ CASES = [
     ("cores", facts("daemon", threads=((8, 8),)), OK, "8 cores"),
     ("processor", FINE, OK, "fast bfloat16: amx_bf16"),
     ("processor", facts("processors", flags=frozenset({"avx2"})), OK, "no fast bfloat16"),
-    ("memory", facts("memory", limit=GIB, left=300 * MIB), WARNING, "300.0 MiB free of 1.0 GiB, the cgroup's limit"),
-    ("memory", facts("memory", available=50 * MIB), PROBLEM, "no worker can start"),
+    ("memory", facts("memory", left=300 * MIB, cgroup="the cgroup /x"), WARNING, "300.0 MiB free of 16.0 GiB, by"),
+    ("memory", facts("memory", left=50 * MIB), PROBLEM, "no worker can start"),
     ("GPU", facts("gpus", devices=2), WARNING, "2 NVIDIA GPUs without a driver"),
     (
         "GPU", facts("gpus", **GPU, tried=(TriedGpu(0), *(TriedGpu(gpu, "no kernel", "x") for gpu in (1, 2)))),
@@ -106,10 +105,8 @@ CASES = [
     ("open files", facts("limits", files=128), PROBLEM, "at most 128"),
     ("processes", facts("limits", processes=4000, cgroup_processes=100), WARNING, "at most 100"),
     ("processes", facts("limits", cgroup_processes=20), PROBLEM, "at most 20"),
-    ("clock", facts("clocks", steady=(5.0, 4.0)), PROBLEM, "went back"),
-    ("clock", facts("clocks", wall=(1e9, 1e9)), WARNING, "in the past"),
+    ("clock", facts("clocks", now=1.8e9), WARNING, "in the past"),
     ("clock", facts("clocks", booted=2.1e9), WARNING, "in the past"),
-    ("clock", facts("clocks", wall=(2e9, 2e9 + 3600)), WARNING, "has just been changed by 3600.0 s"),
     ("clock", facts("clocks", source="hpet"), WARNING, "clock source hpet"),
     ("clock", facts("clocks", source="", booted=None, installed=0.0), OK, "sane"),
 ]  # fmt: skip

@@ -14,26 +14,26 @@ from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.daemon.core.machine.cards import Card, FoundCards, find_cards
 from tsctl.doctor.checks import examine
-from tsctl.doctor.facts import TriedGpu
+from tsctl.doctor.facts import MemoryFacts, TriedGpu
 from tsctl.doctor.machine import Machine, installed, try_gpus
 from tsctl.doctor.places import access_of, gather, holder_of, listeners
 
 MEMINFO = "MemTotal:       8388608 kB\nMemFree: 1 kB\nMemAvailable:   4194304 kB\n"
 GROUPS_2 = "0::/box\n"
-MOUNTS_2 = "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+MOUNTS_2 = "30 1 0:26 / {}/groups rw - cgroup2 cgroup2 rw\n"
 GROUPS_1 = "4:memory:/box\n2:cpu,cpuacct:/box\n8:pids:/box\n"
 MOUNTS_1 = "".join(
-    f"3{index} 1 0:2{index} / /sys/fs/cgroup/{name} rw - cgroup cgroup rw,{name}\n"
+    f"3{index} 1 0:2{index} / {{}}/groups/{name} rw - cgroup cgroup rw,{name}\n"
     for index, name in enumerate(("memory", "cpu,cpuacct", "pids"))
 )
 
 
 def write(root: Path, **texts: str) -> Machine:
-    """Write files; `__` in a name stands for `/`."""
+    """Write files, with the root for `{}`; `__` in a name stands for `/`."""
     for name, text in texts.items():
         file = root / name.replace("__", "/")
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+        file.write_text(text.replace("{}", str(root)))
     return Machine(root)
 
 
@@ -41,19 +41,17 @@ def test_limits_of_a_cgroup_of_version_2_are_found(tmp_path: Path) -> None:
     machine = write(
         tmp_path, proc__self__cgroup=GROUPS_2, proc__self__mountinfo=MOUNTS_2, proc__meminfo=MEMINFO,
         **{
-            "sys__fs__cgroup__box__cpu.max": "150000 100000\n", "sys__fs__cgroup__box__memory.max": f"{2**30}\n",
-            "sys__fs__cgroup__box__memory.current": f"{2**29}\n",
-            "sys__fs__cgroup__box__memory.stat": "anon 5\ninactive_file 1024\n",
-            "sys__fs__cgroup__box__pids.max": "100\n", "sys__fs__cgroup__memory.max": "max\n",
-            "sys__fs__cgroup__memory.current": "5\n", "sys__fs__cgroup__memory.stat": "",
+            "groups__box__cpu.max": "150000 100000\n", "groups__box__memory.max": f"{2**30}\n",
+            "groups__box__memory.current": f"{2**29}\n", "groups__box__memory.stat": "anon 5\ninactive_file 1024\n",
+            "groups__box__pids.max": "100\n", "groups__memory.max": "max\n",
+            "groups__memory.current": "5\n", "groups__memory.stat": "",
         },
     )  # fmt: skip
 
     memory = machine.memory()
 
     assert machine.processors().quota == 1.5
-    assert (memory.total, memory.available) == (8 * 2**30, 4 * 2**30)
-    assert (memory.limit, memory.left) == (2**30, 2**29 + 1024)
+    assert memory == MemoryFacts(total=8 * 2**30, left=2**29 + 1024, cgroup=f"the cgroup {tmp_path}/groups/box")
     assert machine.limits().cgroup_processes == 100
 
 
@@ -62,28 +60,27 @@ def test_limits_of_cgroups_of_version_1_are_found(tmp_path: Path) -> None:
     machine = write(
         tmp_path, proc__self__cgroup=GROUPS_1, proc__self__mountinfo=MOUNTS_1, proc__meminfo=MEMINFO,
         **{
-            "sys__fs__cgroup__cpu,cpuacct__box__cpu.cfs_quota_us": "50000\n",
-            "sys__fs__cgroup__cpu,cpuacct__box__cpu.cfs_period_us": "100000\n",
-            "sys__fs__cgroup__memory__box__memory.limit_in_bytes": f"{2**28}\n",
-            "sys__fs__cgroup__memory__box__memory.usage_in_bytes": f"{2**27}\n",
-            "sys__fs__cgroup__memory__box__memory.stat": "inactive_file 7\ntotal_inactive_file 4096\n",
-            "sys__fs__cgroup__memory__memory.limit_in_bytes": unlimited,
-            "sys__fs__cgroup__memory__memory.usage_in_bytes": "5\n", "sys__fs__cgroup__memory__memory.stat": "",
-            "sys__fs__cgroup__pids__box__pids.max": "max\n",
+            "groups__cpu,cpuacct__box__cpu.cfs_quota_us": "50000\n",
+            "groups__cpu,cpuacct__box__cpu.cfs_period_us": "100000\n",
+            "groups__memory__box__memory.limit_in_bytes": f"{2**28}\n",
+            "groups__memory__box__memory.usage_in_bytes": f"{2**27}\n",
+            "groups__memory__box__memory.stat": "inactive_file 7\ntotal_inactive_file 4096\n",
+            "groups__memory__memory.limit_in_bytes": unlimited,
+            "groups__memory__memory.usage_in_bytes": "5\n", "groups__memory__memory.stat": "",
+            "groups__pids__box__pids.max": "max\n",
         },
     )  # fmt: skip
 
-    memory = machine.memory()
-
     assert machine.processors().quota == 0.5
-    assert (memory.limit, memory.left) == (2**28, 2**27 + 4096)
+    assert machine.memory().left == 2**27 + 4096
     assert machine.limits().cgroup_processes is None
 
 
 def test_a_machine_without_those_files_has_no_limits(tmp_path: Path) -> None:
-    machine = Machine(tmp_path)
+    machine = write(tmp_path, proc__meminfo=MEMINFO)
 
-    assert (machine.processors().quota, machine.memory().limit, machine.limits().cgroup_processes) == (None,) * 3
+    assert (machine.processors().quota, machine.limits().cgroup_processes) == (None, None)
+    assert machine.memory() == MemoryFacts(total=8 * 2**30, left=4 * 2**30)
     assert machine.shared_memory() is None
     assert (machine.gpus().devices, machine.gpus().driver, machine.clocks().booted) == (0, "", None)
 
@@ -153,8 +150,8 @@ def test_this_machine_can_be_read() -> None:
     )
 
     assert machine.processors().allowed >= 1
-    assert 0 < machine.memory().available <= machine.memory().total
-    assert machine.clocks().steady[0] <= machine.clocks().steady[1]
+    assert 0 < machine.memory().left <= machine.memory().total
+    assert machine.clocks().now > 1.7e9
     assert installed().python.startswith("3.")
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     assert machine.limits().files == (None if hard == resource.RLIM_INFINITY else hard)

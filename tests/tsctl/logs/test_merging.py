@@ -6,7 +6,7 @@ import pytest
 
 from tsctl.daemon import paths
 from tsctl.logs.lines import stamp_of
-from tsctl.logs.merging import HOLD, Followed, documents, merged
+from tsctl.logs.merging import HOLD, Followed, merged
 from tsctl.logs.sources import Line, LogSource, model_source, model_sources
 
 T = 1_700_000_000.0
@@ -49,18 +49,6 @@ def logs(tmp_path: Path) -> Logs:
     return Logs(tmp_path)
 
 
-def test_all_logs_are_merged_by_time(logs: Logs) -> None:
-    logs.say(1, "one")
-    logs.ask(2)
-    logs.print(3, "three")
-    logs.say(4, "four")
-
-    assert words(list(merged(logs.find(), 50, None))) == "one access three four"
-    assert words(list(merged(logs.find(), 2, None))) == "three four"
-    assert words(list(merged(logs.find(), None, T + 2))) == "access three four"
-    assert words(list(merged(logs.find(), 1, T + 2))) == "four"
-
-
 def test_nothing_comes_between_a_traceback_and_its_first_line(logs: Logs) -> None:
     logs.say(1, "broke")
     append(logs.daemon.path, "Traceback\n  File\n")
@@ -68,28 +56,6 @@ def test_nothing_comes_between_a_traceback_and_its_first_line(logs: Logs) -> Non
     logs.print(1, "printed")
 
     assert words(list(merged(logs.find(), 50, None))) == "broke Traceback File access printed"
-
-
-def test_a_traceback_is_part_of_its_object(logs: Logs) -> None:
-    logs.say(1, "broke")
-    append(logs.daemon.path, "Traceback\n  File\n")
-    logs.print(1, "printed")
-
-    first, second = documents(merged(logs.find(), 50, None))
-
-    assert first == {"time": stamp_of(T + 1), "level": "info", "log": "daemon", "text": "broke\nTraceback\n  File"}
-    assert second == {
-        "time": stamp_of(T + 1), "level": "info", "log": "model", "pid": 7, "stream": "stdout", "text": "printed",
-        "model": "m", "version": "1.0",
-    }  # fmt: skip
-
-
-def test_the_lines_of_a_model_are_named_among_others(logs: Logs) -> None:
-    logs.print(1, "printed")
-    (line,) = merged(logs.find(), 50, None)
-
-    assert line.shown(named=True) == f"{stamp_of(T + 1)} m/1.0 7 stdout printed"
-    assert line.shown(named=False) == f"{stamp_of(T + 1)} 7 stdout printed" == line.text
 
 
 def test_a_line_in_json_is_shown_as_text(logs: Logs) -> None:

@@ -26,14 +26,6 @@ def planned(*, of_user: bool = True, run_as: str | None = None, **flags: str) ->
     return make_plan(flags, arguments, name="tsctl", of_user=of_user, run_as=run_as)
 
 
-def test_without_options_it_listens_where_the_daemon_does_and_the_manager_chooses_the_places() -> None:
-    plan = planned()
-
-    assert plan.addresses == ["127.0.0.1:8080"]
-    assert (plan.control, plan.state, plan.grace) == ("%t/tsctl/control.sock", None, 30.0)
-    assert Path(plan.program[0]).is_absolute()
-
-
 def test_each_address_is_one_of_the_socket_unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "config.properties").write_text("inference_address=http://127.0.0.1:8085\n")
     three = planned(inference_address="[::1]:8080", metrics_address="localhost:8082", management_address="[::1]:8080")

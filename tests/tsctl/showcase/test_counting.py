@@ -11,7 +11,7 @@ from tsctl.client import DaemonClient
 from tsctl.errors import CliError
 from tsctl.generator import Generator
 from tsctl.showcase.facts import ShowcaseFacts
-from tsctl.showcase.load import AskingClients, failures_of
+from tsctl.showcase.load import AskingClients
 from tsctl.showcase.measuring import mean_batch
 from tsctl.showcase.stage import Stage
 
@@ -43,7 +43,7 @@ def asked(fake: FakeGenerator) -> tuple[AskingClients, list[tuple[int, int]]]:
     return AskingClients(cast(Generator, fake), lambda answered, failed: told.append((answered, failed))), told
 
 
-def stage(facts: ShowcaseFacts, failures: dict[str, int]) -> Stage:
+def stage(facts: ShowcaseFacts, failures: list[str]) -> Stage:
     return Stage(DaemonClient(Path("nowhere")), Path(), facts, b"", Path(), lambda: 0.0, failures)
 
 
@@ -53,8 +53,7 @@ def test_the_clients_tell_what_was_answered_and_what_failed() -> None:
     clients.stop()
 
     assert told == [(5, 0), (6, 4)]
-    assert clients.kinds == {"got status 503": 1, "ended with a closed connection": 2, "were not answered in time": 1}
-    assert failures_of({"statuses": {"200": 7, "204": 1}, "failures": {}}) == {}
+    assert clients.failures == ["1 × status 503", "2 × connection closed without an answer", "1 × not answered in time"]
 
 
 def test_clients_that_end_by_themselves_are_an_error() -> None:
@@ -65,11 +64,11 @@ def test_clients_that_end_by_themselves_are_an_error() -> None:
 
 
 def test_a_failed_request_ends_the_demo_with_its_count_and_kind() -> None:
-    stage(ShowcaseFacts(bytes(64), "", 8, answered=100), {}).check()
+    stage(ShowcaseFacts(bytes(64), "", 8, answered=100), []).check()
     facts = ShowcaseFacts(bytes(64), "", 8, answered=97, failed=3)
 
-    with pytest.raises(CliError, match="3 of 100 requests failed: 3 got status 503") as raised:
-        stage(facts, {"got status 503": 3}).check()
+    with pytest.raises(CliError, match="3 of 100 requests failed: 3 × status 503") as raised:
+        stage(facts, ["3 × status 503"]).check()
     assert raised.value.exit_code == 1
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from rich.progress import Progress
 
 from tsctl import render
 from tsctl.terminal.relay import events_of, relayed
@@ -27,10 +28,11 @@ except KeyboardInterrupt:
 """
 
 
-class Recorded(render.NoProgress):
+class Recorded(render.LiveProgress):
     """Remembers the printed lines."""
 
     def __init__(self) -> None:
+        super().__init__(Progress(disable=True))
         self.lines: list[str] = []
 
     def print(self, text: str) -> None:
@@ -102,7 +104,7 @@ def test_a_process_without_an_input_of_its_own_has_that_of_the_command(tmp_path:
     with sample.open() as given:
         os.dup2(given.fileno(), 0)
     try:
-        events = list(events_of(python("import sys; print(sys.stdin.read())"), render.NoProgress(), "the process"))
+        events = list(events_of(python("import sys; print(sys.stdin.read())"), Recorded(), "the process"))
     finally:
         os.dup2(before, 0)
         os.close(before)

@@ -1,6 +1,5 @@
 """The screens, drawn without a terminal."""
 
-import time
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from tsctl.top.past import Past
 from tsctl.top.table import once, screen
 from tsctl.top.view import View
 
+pytestmark = pytest.mark.usefixtures("utc")
 SIZES = [
     ScreenSize(80, 24),
     ScreenSize(200, 50),
@@ -143,12 +143,6 @@ EVENTS
 01-01 00:33:20  warning  worker 1 was killed by SIGKILL
 ↑↓ next model   Esc back   q quit
 """
-
-
-@pytest.fixture(autouse=True)
-def utc(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
 
 
 def drawn(lines: list[Line]) -> list[str]:

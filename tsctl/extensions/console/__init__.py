@@ -19,14 +19,12 @@ from tsctl.extension import CommandLine
 
 class ConsoleCommandLine(CommandLine):
     verbs: Mapping[str, tuple[str, str]] = {"console": ("Daemon", "Show the daemon and its models in the browser.")}
-
-    def examples(self) -> Mapping[str, tuple[tuple[str, str], ...]]:
-        return {
-            "console": (
-                ("Open the page in the browser", "tsctl console"),
-                ("Print the file to open, for port 8765", "tsctl console --port 8765 --no-browser"),
-            )
-        }
+    examples: Mapping[str, tuple[tuple[str, str], ...]] = {
+        "console": (
+            ("Open the page in the browser", "tsctl console"),
+            ("Print the file to open, for port 8765", "tsctl console --port 8765 --no-browser"),
+        )
+    }
 
 
 COMMAND_LINE = ConsoleCommandLine()

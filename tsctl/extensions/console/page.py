@@ -17,7 +17,7 @@ from socketserver import TCPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-from tsctl.client import DaemonClient
+from tsctl.client import DaemonClient, pieces_of
 from tsctl.errors import CliError
 from tsctl.extensions.console.allowed import ANSWERING, ASKING, allowed, logged_version, settings_document
 from tsctl.extensions.console.checks import BrowserSession, body_length, refusal
@@ -29,7 +29,6 @@ LARGEST = 64 << 20  # bytes of a request's body
 PATIENCE = 60.0  # seconds that a browser may take for its request, and for a piece of an answer
 FIRST = 10.0  # seconds until the end of a new connection's first head
 SLOWEST = 64 * 1024  # bytes of a body in each second beyond `PATIENCE`
-PIECE = 64 * 1024  # bytes
 CONNECTIONS = 128
 TOKEN = 8192  # bytes of a body with a token
 POLICY = (
@@ -250,10 +249,8 @@ class PageHandler(BaseHTTPRequestHandler):
         self.send_header("Content-Disposition", "attachment")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        while piece := response.read1(PIECE):
+        for piece in pieces_of(response):
             self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
-        if response.length:
-            raise CliError("the answer broke off")
         self.wfile.write(b"0\r\n\r\n")
 
     def _body(self) -> bytes | None:

@@ -1,7 +1,7 @@
 """Optimisations at the command line: a verb, and their outcomes and trials where versions are shown.
 
 outcomes    lines about what became of each optimisation, and of a trial
-optimize    the verb; measuring runs its process, table prints what that has found
+optimize    the verb, which runs a process; table prints what that has found
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,12 @@ from tsctl.extension import CommandLine, Document, Section
 class OptimizingCommandLine(CommandLine):
     verbs: Mapping[str, tuple[str, str]] = {"optimize": ("Models", "Try optimizations of a model, and apply one.")}
     synonyms: Mapping[str, str] = dict.fromkeys(("optimise", "quantize", "compile"), "optimize")
-
-    def examples(self) -> Mapping[str, tuple[tuple[str, str], ...]]:
-        return {
-            "optimize": (
-                ("See what each optimization would gain here", "tsctl optimize resnet"),
-                ("Serve with bfloat16, without measuring", "tsctl optimize resnet --apply bf16"),
-            ),
-        }
+    examples: Mapping[str, tuple[tuple[str, str], ...]] = {
+        "optimize": (
+            ("See what each optimization would gain here", "tsctl optimize resnet"),
+            ("Serve with bfloat16, without measuring", "tsctl optimize resnet --apply bf16"),
+        ),
+    }
 
     def sections(self, document: Document, now: float) -> Sequence[Section]:
         from tsctl.extensions.optimizing.outcomes import COLUMNS, row_of, trial_lines

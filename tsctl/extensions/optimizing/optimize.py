@@ -1,5 +1,7 @@
 """`tsctl optimize`."""
 
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from tsctl.setting_text import NO_NAMES
 from tsctl.streams import echo, echo_json
 from tsctl.terminal.verb import Verb
 
+OPTIMIZE = (sys.executable, "-P", "-m", "tsctl.daemon.extensions.optimizing.measuring")
 _BEST, _DEFAULT = "best", "default"
 
 
@@ -97,9 +100,9 @@ def command(
         "contentType": kind,
         "seconds": seconds,
     }
-    from tsctl.extensions.optimizing import measuring, table
+    from tsctl.extensions.optimizing import table
 
-    found = measuring.run(order, body, worker["modelName"])
+    found = _measured(order, body, worker["modelName"])
     best = found["recommended"]
     found |= {"model": worker["modelName"], "version": worker["modelVersion"]}
     found["command"] = None if best is None else f"tsctl optimize {model} --apply {best}"
@@ -111,6 +114,31 @@ def command(
             _show_applied(found["applied"])
     if as_json:
         echo_json(found)
+
+
+def _measured(order: dict[str, Any], body: bytes, name: str) -> dict[str, Any]:
+    """Run the process that measures, showing progress; return the result's document.
+
+    Args:
+        order: see daemon/extensions/optimizing/measuring/__main__.py.
+
+    Raises:
+        CliError: there is no result.
+    """
+    from tsctl.render import live
+    from tsctl.terminal.relay import events_of
+
+    with live() as progress:
+        progress.show(f"starting to measure {name}")
+        for event in events_of(OPTIMIZE, progress, "the measuring process", json.dumps(order).encode() + b"\n" + body):
+            match event.pop("stage"):
+                case "loading" | "measuring" as stage:
+                    progress.show(f"{stage} {name} with {event['optimize']}", event["done"], event["total"])
+                case "failed":
+                    raise CliError(f"{name}: {event['message']}", details=event["details"])
+                case "done":
+                    return event
+    raise CliError("the measuring process ended without a result")
 
 
 def _show_applied(document: dict[str, Any]) -> None:

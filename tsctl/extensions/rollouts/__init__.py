@@ -11,22 +11,20 @@ class RolloutsCommandLine(CommandLine):
         "promote": ("Models", "End a rollout: the new version answers."),
         "abort": ("Models", "End a rollout: the versions before answer."),
     }
-
-    def examples(self) -> Mapping[str, tuple[tuple[str, str], ...]]:
-        return {
-            "rollout": (
-                ("Let version 2.0 take over", "tsctl rollout scorer/2.0 --steps 1,10,50,100 --every 2m"),
-                ("See how far it is", "tsctl rollout scorer"),
-            ),
-            "promote": (
-                ("Give the new version all requests", "tsctl promote scorer"),
-                ("Then unregister the version before", "tsctl promote scorer && tsctl unregister scorer/1.0"),
-            ),
-            "abort": (
-                ("Go back to the versions before", "tsctl abort scorer"),
-                ("See why it has ended", "tsctl abort scorer && tsctl rollout scorer"),
-            ),
-        }
+    examples: Mapping[str, tuple[tuple[str, str], ...]] = {
+        "rollout": (
+            ("Let version 2.0 take over", "tsctl rollout scorer/2.0 --steps 1,10,50,100 --every 2m"),
+            ("See how far it is", "tsctl rollout scorer"),
+        ),
+        "promote": (
+            ("Give the new version all requests", "tsctl promote scorer"),
+            ("Then unregister the version before", "tsctl promote scorer && tsctl unregister scorer/1.0"),
+        ),
+        "abort": (
+            ("Go back to the versions before", "tsctl abort scorer"),
+            ("See why it has ended", "tsctl abort scorer && tsctl rollout scorer"),
+        ),
+    }
 
     def described(self, document: Document, now: float) -> Sequence[tuple[str, str]]:
         del now

@@ -7,14 +7,12 @@ from tsctl.extension import CommandLine
 
 class RoutingCommandLine(CommandLine):
     verbs: Mapping[str, tuple[str, str]] = {"route": ("Models", "Share a model's requests among its versions.")}
-
-    def examples(self) -> Mapping[str, tuple[tuple[str, str], ...]]:
-        return {
-            "route": (
-                ("Send one of ten requests to version 2.0", "tsctl route scorer 1.0=90 2.0=10"),
-                ("Keep each client at its version", "tsctl route scorer 1.0=90 2.0=10 --sticky header:x-user"),
-            )
-        }
+    examples: Mapping[str, tuple[tuple[str, str], ...]] = {
+        "route": (
+            ("Send one of ten requests to version 2.0", "tsctl route scorer 1.0=90 2.0=10"),
+            ("Keep each client at its version", "tsctl route scorer 1.0=90 2.0=10 --sticky header:x-user"),
+        )
+    }
 
 
 COMMAND_LINE = RoutingCommandLine()

@@ -26,12 +26,27 @@ class ScalingCommandLine(CommandLine):
 
 
 def _state(document: Document, now: float) -> Sequence[Styled]:
-    from tsctl.extensions.scaling.text import autoscaling_text
+    """Return the state of a version's autoscaling in words; none for a fixed number of workers."""
+    from tsctl.render import duration_text
 
     scaling = document.get("autoscaling")
     if scaling is None:
         return ()
-    return [Styled(autoscaling_text(scaling, now), "yellow" if scaling["blocked"] else "")]
+    wait = scaling["predictedWaitMs"]
+    said = [
+        f"{scaling['minWorkers']} to {scaling['maxWorkers']} workers",
+        f"target {scaling['targetQueueMs']:g} ms",
+        "no decision yet" if wait is None else f"predicted wait {wait:.0f} ms",
+    ]
+    if scaling["blocked"]:
+        said.append(scaling["reason"].rpartition(", but ")[2])
+    elif scaling["quietSeconds"] is not None:
+        said.append(f"quiet for {scaling['quietSeconds']:.0f} of {scaling['takenAwayAfter']:.0f} s")
+    change = scaling["lastChange"]
+    if change is not None:
+        ago = duration_text(max(0.0, now - change["at"]))
+        said.append(f"from {change['before']} to {change['after']} {ago} ago ({change['reason']})")
+    return [Styled(", ".join(said), "yellow" if scaling["blocked"] else "")]
 
 
 COMMAND_LINE = ScalingCommandLine()

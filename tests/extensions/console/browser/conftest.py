@@ -1,14 +1,13 @@
 """A daemon with models, `tsctl console` beside it, and a browser that came in by the redirect file."""
 
-import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from tests.e2e.served import TSCTL, Served
+from tests.e2e.served import Served
+from tests.extensions.console.serving import serving
 
 CHROMIUM = "/usr/bin/chromium"
 MODELS = Path(__file__).parent / "models"
@@ -35,22 +34,12 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
     """A console that nobody has entered yet."""
     served = Served(tmp_path_factory.mktemp("served"))
     served.start()
-    asking = None
     try:
         for name in ("finder", "labels", "masks", "words"):
             served.tsctl("register", str(MODELS / f"{name}.py"), "--name", name)
-        asking = subprocess.Popen(
-            [TSCTL, "console", "--no-browser"], env=served.environment, stdout=subprocess.PIPE, text=True
-        )
-        assert asking.stdout is not None
-        url = re.search(r"http://\S+", asking.stdout.readline())
-        entrance = re.search(r"file://\S+", asking.stdout.readline())
-        assert url is not None and entrance is not None
-        yield Console(url[0], entrance[0], served)
+        with serving(served) as found:
+            yield Console(found.url, found.entrance.as_uri(), served)
     finally:
-        if asking is not None:
-            asking.terminate()
-            asking.communicate()
         served.stop()
 
 

@@ -6,7 +6,6 @@ Writes docs/pictures/console-VIEW-SCHEME.png. The models are those of the tests:
 
 import io
 import random
-import subprocess
 import tempfile
 import threading
 from pathlib import Path
@@ -14,8 +13,9 @@ from typing import Any
 
 from PIL import Image, ImageDraw
 
-from tests.e2e.served import TSCTL, Served
+from tests.e2e.served import Served
 from tests.extensions.console.browser.conftest import CHROMIUM, MODELS
+from tests.extensions.console.serving import serving
 from tests.places import ROOT
 
 PICTURES = ROOT / "docs/pictures"
@@ -36,15 +36,8 @@ def main() -> None:
             done = served.run("tune", "scorer", "input", *load, patience=LONG)
             assert done.returncode == 0, done.stderr
             served.tsctl("set", "scorer", "--batch-size", "8")
-            with subprocess.Popen(
-                [TSCTL, "console", "--no-browser"], env=served.environment, stdout=subprocess.PIPE, text=True
-            ) as console:
-                assert console.stdout is not None
-                url, entrance = (console.stdout.readline() for _ in range(2))
-                try:
-                    photograph(served, url.split()[4], entrance.split()[-1], Path(name))
-                finally:
-                    console.terminate()
+            with serving(served) as console:
+                photograph(served, console.url, console.entrance.as_uri(), Path(name))
         finally:
             served.stop()
 

@@ -45,13 +45,6 @@ def send(page: Any, console: Console, name: str, text: str) -> None:
     page.get_by_role("button", name="Send").click()
 
 
-def test_the_models_are_listed(page: Any) -> None:
-    row = page.get_by_role("row", name="finder")
-
-    row.wait_for()
-    assert "ready" in row.inner_text() and "1 / 1" in row.inner_text()
-
-
 def test_a_model_shows_its_requests_batches_workers_and_events(page: Any, console: Console) -> None:
     page.get_by_role("link", name="labels", exact=True).click()
     page.locator(".settings").wait_for()

@@ -297,12 +297,3 @@ def test_the_browser_is_told_the_file_and_not_the_token(tmp_path: Path, monkeypa
     assert entrance.open()
     assert opened == [entrance.file.as_uri()]
     assert session.token not in opened[0]
-
-
-@pytest.mark.parametrize("headers", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}])
-def test_another_site_gets_nothing_even_with_the_secret(
-    browser: Browser, daemon: FakeDaemon, headers: dict[str, str]
-) -> None:
-    for method in ("GET", "POST", "PATCH"):
-        assert browser.ask(method, "/api/models/a?batch_size=1", b"", **headers).status == 403
-    assert daemon.requests == []
