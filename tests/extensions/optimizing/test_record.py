@@ -7,9 +7,7 @@ import pytest
 
 from tsctl.daemon.extensions.optimizing import VARIABLE
 from tsctl.daemon.extensions.optimizing.choice import TrialRow
-from tsctl.daemon.extensions.optimizing.due import ATTEMPTS
 from tsctl.daemon.extensions.optimizing.record import TrialFacts, TrialRecord, TrialStore, store_of
-from tsctl.daemon.extensions.optimizing.trial import Trial, TrialState
 
 FACTS = TrialFacts(
     archive="a" * 64, handler="image_classifier", python="", processor="EPYC (avx2)", torch="2.14.1", batch_size=8,
@@ -61,33 +59,8 @@ def test_a_damaged_file_is_as_if_there_were_none(store: TrialStore, tmp_path: Pa
     assert store.read(FACTS) == TrialRecord(FACTS)
 
 
-def test_a_place_that_takes_no_file_is_told(tmp_path: Path) -> None:
-    (tmp_path / "trials").write_text("no directory")
-
-    assert not TrialStore(tmp_path / "trials").write(ENDED)
-
-
 def test_the_environment_may_name_the_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "shared"))
     store_of(tmp_path).write(ENDED)
 
     assert len(list((tmp_path / "shared").iterdir())) == 1
-
-
-@pytest.mark.parametrize(
-    ("record", "state", "names"),
-    [
-        pytest.param(None, TrialState.OFF, None, id="none to be made"),
-        pytest.param(TrialRecord(FACTS), TrialState.WAITING, None, id="none made"),
-        pytest.param(ENDED, TrialState.CHOSEN, ("auto", "compile"), id="a set was chosen"),
-        pytest.param(msgspec.structs.replace(ENDED, chosen=()), TrialState.KEPT, None, id="nothing was faster"),
-        pytest.param(TrialRecord(FACTS, attempts=1), TrialState.WAITING, None, id="one broke down with the daemon"),
-        pytest.param(TrialRecord(FACTS, attempts=ATTEMPTS), TrialState.FAILED, None, id="so did the last one"),
-    ],
-)
-def test_a_version_begins_where_its_record_ends(
-    record: TrialRecord | None, state: TrialState, names: tuple[str, ...] | None
-) -> None:
-    auto = Trial(record, asked=True)
-
-    assert (auto.state, auto.names) == (state, names)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tsctl.daemon.extensions.optimizing.building import lossy_of, sets_to_try
-from tsctl.daemon.extensions.optimizing.trials import is_tried
+from tsctl.daemon.extensions.optimizing.building import is_tried, lossy_of, sets_to_try
 
 
 @pytest.mark.parametrize(
