@@ -7,7 +7,6 @@ from tsctl.daemon.extensions.tracing.context import (
     caller_of,
     names_caller,
     parse_traceparent,
-    records,
     with_context,
 )
 
@@ -91,21 +90,6 @@ def test_a_context_takes_the_place_of_the_clients_headers() -> None:
 
     assert with_context(headers, TraceContext(TRACE, SPAN)) == [("Host", "here"), ("traceparent", VALID)]
     assert with_context([], TraceContext(TRACE, SPAN, 1, "b=2")) == [("traceparent", VALID), ("tracestate", "b=2")]
-
-
-@pytest.mark.parametrize(
-    ("caller", "ratio", "random", "expected"),
-    [
-        pytest.param(None, 0.0, 0.0, False, id="none of those without a caller"),
-        pytest.param(None, 1.0, 0.999, True, id="all of those without a caller"),
-        pytest.param(None, 0.01, 0.0099, True, id="one of a hundred"),
-        pytest.param(None, 0.01, 0.01, False, id="and not the next"),
-        pytest.param(TraceContext(TRACE, SPAN, 1), 0.0, 0.9, True, id="what the caller records, whatever the ratio"),
-        pytest.param(TraceContext(TRACE, SPAN, 2), 1.0, 0.0, False, id="not what the caller does not record"),
-    ],
-)
-def test_which_requests_are_recorded(caller: TraceContext | None, ratio: float, random: float, expected: bool) -> None:
-    assert records(caller, ratio, random) is expected
 
 
 @pytest.mark.parametrize(

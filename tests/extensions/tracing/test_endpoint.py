@@ -14,7 +14,7 @@ from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.core.errors import StartError
 from tsctl.daemon.extension import Kernel
 from tsctl.daemon.extensions.tracing import TracingExtension, endpoint
-from tsctl.daemon.extensions.tracing.service import TracingService
+from tsctl.daemon.extensions.tracing.buffer import TracingService
 from tsctl.daemon.extensions.tracing.tracer import ModelTracer
 
 BASE = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://all:4318/"}
