@@ -13,8 +13,7 @@ from tests.kit.shelf import needs
 from tsctl.daemon.api.management.routes import management_routes
 from tsctl.daemon.core.errors import ResourceNotFound
 from tsctl.daemon.extensions.grpc.heads import read_head
-from tsctl.daemon.extensions.grpc.management.relay import relay
-from tsctl.daemon.extensions.grpc.management.torchserve import SERVICE, ManagementService, RepositoryService
+from tsctl.daemon.extensions.grpc.management import SERVICE, ManagementService, RepositoryService, relay
 from tsctl.daemon.extensions.grpc.oip import SERVICES
 from tsctl.daemon.extensions.grpc.protos.messages import message_class
 from tsctl.daemon.extensions.grpc.server import methods_of
