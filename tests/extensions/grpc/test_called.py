@@ -10,6 +10,6 @@ from tests.kit.told import Told, told_in
 pytestmark = pytest.mark.slow  # a real server and client
 
 
-@told_in(Path(__file__).parent.glob("called/*.txt"))
+@told_in(Path(__file__).parent.glob("called/**/*.txt"))
 async def test_the_daemon_answers_all_of_this(told: Told, tmp_path: Path) -> None:
-    told.compare(await play(told.lines, tmp_path, manages=told.file.stem == "management"))
+    told.compare(await play(told.lines, tmp_path, manages=told.file.parent.name == "managing"))
