@@ -33,18 +33,11 @@ def test_it_is_read_as_it_was_written(store: TrialStore) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"archive": "b" * 64},
-        {"handler": "image_segmenter"},
-        {"python": "/env/bin/python"},
-        {"processor": "Xeon (avx2)"},
-        {"torch": "2.15.0"},
-        {"batch_size": 4},
-        {"threads": 1},
-        {"lossy": {"bf16": 0.01}},
-        {"lossy": {}},
-        {"format": 1},
+        {"archive": "b" * 64}, {"handler": "image_segmenter"}, {"python": "/env/bin/python"},
+        {"processor": "Xeon (avx2)"}, {"torch": "2.15.0"}, {"batch_size": 4}, {"threads": 1},
+        {"lossy": {"bf16": 0.01}}, {"lossy": {}}, {"format": 1},
     ],
-)
+)  # fmt: skip
 def test_another_way_to_run_it_has_a_trial_of_its_own(change: dict[str, object], store: TrialStore) -> None:
     store.write(ENDED)
 
