@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from tests.kit.said import said_in
 from tsctl.extensions.residency.text import comes_and_goes, load_facts, memory_facts, residence_facts, short_state
 
@@ -26,15 +24,9 @@ def test_the_state_its_reason_and_its_end(given: str) -> str:
     return "\n".join(residence_facts(residence(**json.loads(given)), NOW))
 
 
-@pytest.mark.parametrize(
-    ("state", "reason", "word"),
-    [
-        ("unloaded", "idle", "idle"), ("unloading", "room", "budget"), ("held", "operator", "by hand"),
-        ("loaded", "operator", ""), ("loading", "request", ""), ("unloaded", "", ""),
-    ],
-)  # fmt: skip
-def test_the_reason_in_a_word(state: str, reason: str, word: str) -> None:
-    assert short_state(residence(state=state, reason=reason)) == word
+@said_in("words.txt")
+def test_the_reason_in_a_word(given: str) -> str:
+    return short_state(residence(**json.loads(given)))
 
 
 def test_memory_is_taken_or_needed() -> None:
