@@ -29,18 +29,10 @@ def test_the_reason_in_a_word(given: str) -> str:
     return short_state(residence(**json.loads(given)))
 
 
-def test_memory_is_taken_or_needed() -> None:
-    assert memory_facts(residence()) == ["takes 3.0 MiB on host"]
-    assert memory_facts(residence(state="unloaded", template=2**20, memory={"host": 2**20, "gpu0": 2**30})) == [
-        "takes 1.0 MiB on host, 1.0 GiB on gpu0 when loaded",
-        "its template keeps 1.0 MiB, ready for the next request",
-    ]
-    assert memory_facts(residence(memory={})) == []
-
-
-def test_loads_are_counted() -> None:
-    assert load_facts(residence()) == ["the last load took 0.50 s", "loaded 3 times, unloaded once"]
-    assert load_facts(residence(loadSeconds=None)) == []
+@said_in("facts.txt")
+def test_its_memory_and_its_loads(given: str) -> str:
+    document = residence(**json.loads(given))
+    return "\n".join([*memory_facts(document), *load_facts(document)])
 
 
 def test_a_version_that_is_loaded_at_once_has_nothing_to_tell() -> None:
