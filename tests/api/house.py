@@ -21,6 +21,7 @@ from tsctl.daemon.api.observing.batches import batches_routes
 from tsctl.daemon.api.observing.live import live_routes
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.config.tokens import Tokens
+from tsctl.daemon.core.job import Job
 from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.core.machine.cards import Card, FoundCards
 from tsctl.daemon.core.machine.gpu import Gpus
@@ -181,6 +182,11 @@ class House:
         (answer,) = peer.answers
         assert not (found := self._described.faults(method, target, answer)), f"{method} {target}: {found}"
         return answer
+
+    @property
+    def last_job(self) -> Job:
+        """The job that came last to the worker that was started last."""
+        return self.engine.workers[-1].batches[-1].jobs[-1]
 
     async def until(self, condition: Callable[[], object]) -> None:
         """Let everything run until something is true."""

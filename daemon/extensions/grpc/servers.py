@@ -9,8 +9,7 @@ from tsctl.daemon.core.client import Clients
 from tsctl.daemon.core.errors import StartError
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.grpc.health import HealthService, reflection_of
-from tsctl.daemon.extensions.grpc.management.relay import Routes
-from tsctl.daemon.extensions.grpc.management.torchserve import ManagementService, RepositoryService
+from tsctl.daemon.extensions.grpc.management import ManagementService, RepositoryService, Routes
 from tsctl.daemon.extensions.grpc.oip import SERVICES, OpenInferenceService
 from tsctl.daemon.extensions.grpc.prediction import ServiceParts
 from tsctl.daemon.extensions.grpc.server import Calls, GrpcServer, Method, load_grpc, methods_of

@@ -163,7 +163,7 @@ def _parameters(written: Any) -> Parameters:
         return found
     if len(written) > MOST_PARAMETERS:
         raise BadRequest(f"The message has {len(written)} parameters in one place; at most {MOST_PARAMETERS} are read.")
-    for name, value in written.items():
+    for name, value in sorted(written.items()):  # a map has no order on the wire, and caches hash the request
         choice = value.WhichOneof("parameter_choice")
         if choice is None:
             continue

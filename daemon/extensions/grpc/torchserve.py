@@ -45,28 +45,24 @@ class InferenceService:
 
     async def predictions(self, request: Any, head: CallHead) -> Any:
         """Return the whole answer; the pieces of a streamed one are joined."""
-        model, params = await self._prepared(request, head)
-        named = self._sequence_header
-        head = _of_sequence(request, head, named)
+        model, head, params = await self._prepared(request, head)
         unnamed, asked = not request.model_version, request.sequence_id
         del request  # as large as the parameters, which the job has
         replies = await replies_at_end(self._parts.arrivals, model, head, params, unnamed=unnamed, repeatable=True)
         answer = self._answer(prediction=b"".join([each.body for each in replies]))
-        if replies and (sequence := _sequence_of(replies[0], asked, named)):
+        if replies and (sequence := self._sequence_of(replies[0], asked)):
             answer.sequence_id = sequence
         return answer
 
     async def stream_predictions(self, request: Any, head: CallHead) -> AsyncGenerator[Any]:
         """Yield the answer piece by piece, as the handler sends it."""
-        model, params = await self._prepared(request, head)
-        named = self._sequence_header
-        head = _of_sequence(request, head, named)
+        model, head, params = await self._prepared(request, head)
         unnamed, asked = not request.model_version, request.sequence_id
         del request
         async with aclosing(replies_to(model, head, params, unnamed=unnamed, repeatable=True)) as replies:
             async for reply in replies:
                 answer = self._answer(prediction=reply.body)
-                if sequence := _sequence_of(reply, asked, named):
+                if sequence := self._sequence_of(reply, asked):
                     answer.sequence_id = sequence
                 yield answer
 
@@ -88,10 +84,11 @@ class InferenceService:
                     answer.sequence_id = request.sequence_id
                 yield answer
 
-    async def _prepared(self, request: Any, head: CallHead) -> tuple[ModelVersion, list[Param]]:
-        """Return the version that answers, and the parameters; large ones are copied in turns with other calls.
+    async def _prepared(self, request: Any, head: CallHead) -> tuple[ModelVersion, CallHead, list[Param]]:
+        """Return the version that answers, the call's head with the id of its sequence, and the parameters.
 
-        The inputs are a map, which has no order on the wire: handlers, caches and recordings get them by name.
+        Large ones are copied in turns with other calls. The inputs are a map, which has no order on the wire: handlers,
+        caches and recordings get them by name.
         """
         name, version = request.model_name, request.model_version or None
         model: ModelVersion
@@ -105,14 +102,10 @@ class InferenceService:
             Param(key, "", await self._parts.turns.finish(share_steps(value, self._parts.take), find))
             for key, value in sorted(request.input.items())
         ]
-        return model, params
+        if request.HasField("sequence_id"):
+            head = head.with_headers((self._sequence_header, request.sequence_id))
+        return model, head, params
 
-
-def _of_sequence(request: Any, head: CallHead, named: str) -> CallHead:
-    """Return a call's head with the id of its request's sequence in the header `named`, if there is one."""
-    return head.with_headers((named, request.sequence_id)) if request.HasField("sequence_id") else head
-
-
-def _sequence_of(reply: Reply, asked: str, named: str) -> str:
-    wanted = named.lower()
-    return next((value for name, value in reply.headers if name.lower() == wanted), asked)
+    def _sequence_of(self, reply: Reply, asked: str) -> str:
+        wanted = self._sequence_header.lower()
+        return next((value for name, value in reply.headers if name.lower() == wanted), asked)

@@ -63,24 +63,16 @@ def generate(
     model = find()
     inputs = _inputs_of(model)
     steps = _read_steps(exchange.request.body)
+
+    async def read_on(reading: Reading[Members]) -> None:
+        if await turns.read_whole(reading, exchange, model.settings.client_timeout):
+            now = find()
+            _generate(exchange, now, _inputs_of(now), reading.result, stream=stream, unnamed=unnamed)
+
     if len(exchange.request.body) > MOST_JSON:
-        return _generate_long(exchange, find, turns, Reading(steps), model, stream, unnamed)
+        return read_on(Reading(steps))
     _generate(exchange, model, inputs, finish(steps), stream=stream, unnamed=unnamed)
     return None
-
-
-async def _generate_long(
-    exchange: Exchange,
-    find: Callable[[], ModelVersion],
-    turns: Turns,
-    reading: Reading[Members],
-    model: ModelVersion,
-    stream: bool,
-    unnamed: bool,
-) -> None:
-    if await turns.read_whole(reading, exchange, model.settings.client_timeout):
-        model = find()
-        _generate(exchange, model, _inputs_of(model), reading.result, stream=stream, unnamed=unnamed)
 
 
 def _generate(
@@ -104,9 +96,7 @@ def _generate(
         raise
     injected = (("explain", "False"), *prepared.headers)
     receiver = Generated(exchange, model, prepared, name, stream=stream)
-    predict(
-        exchange, model, prepared.params, injected, unnamed=unnamed, infer=prepared.head, receiver=receiver
-    )  # fmt: skip
+    predict(exchange, model, prepared.params, injected, unnamed=unnamed, infer=prepared.head, receiver=receiver)
 
 
 def _inputs_of(model: ModelVersion) -> Inputs:

@@ -15,7 +15,6 @@ from tsctl.daemon.core.arena import Lease, Payload
 from tsctl.daemon.core.errors import BadRequest, DaemonError
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request
-from tsctl.daemon.http.router import Route
 from tsctl.daemon.models.version import ModelVersion
 
 _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
@@ -25,63 +24,50 @@ _INPUTS = b'"inputs"'
 _SEARCHED = 1024 * 1024  # bytes at a time
 
 
-class InferReader:
-    """Reads inference requests, and submits their jobs.
+def infer(
+    exchange: Exchange,
+    find: Callable[[], ModelVersion],
+    turns: Turns,
+    plain: Callable[[], Coroutine[Any, Any, None] | None],
+    *,
+    explain: bool,
+    unnamed: bool,
+) -> Coroutine[Any, Any, None] | None:
+    """Read a request, and submit its job.
+
+    A large request is read in turns with others, by the coroutine that is returned then.
 
     Args:
-        turns: reads large requests.
-        plain: the route of a request whose body goes to the model as it is.
+        find: returns the model, at the start and again after a large request was read: it may have been replaced.
+        plain: answers a request whose body goes to the model as it is.
+        unnamed: the client named no version.
+
+    Raises:
+        BadRequest: the request is malformed, or contradicts the model's declaration.
+        DaemonError: the version does not accept the job, as `ModelVersion.submit`.
     """
+    model = find()
 
-    def __init__(self, turns: Turns, plain: Route) -> None:
-        self._turns = turns
-        self._plain = plain
-
-    def read(
-        self, exchange: Exchange, path: list[str], find: Callable[[], ModelVersion], *, explain: bool, unnamed: bool
-    ) -> Coroutine[Any, Any, None] | None:
-        """Read a request, and submit its job.
-
-        A large request is read in turns with others, by the coroutine that is returned then.
-
-        Args:
-            path: the request's, for the plain route.
-            find: returns the model, at the start and again after a large request was read: it may have been replaced.
-            unnamed: the client named no version.
-
-        Raises:
-            BadRequest: the request is malformed, or contradicts the model's declaration.
-            DaemonError: the version does not accept the job, as `ModelVersion.submit`.
-        """
-        request, model = exchange.request, find()
-        try:
-            if _is_long(request.body, _head_length(request)):
-                return self._read_in_turns(exchange, path, find, model, explain, unnamed)
-            asked = finish(_steps(request, model))
-        except DaemonError as error:
-            model.metrics.refused(error)
-            raise
-        if asked is None:
-            return self._plain(exchange, path)
-        _submit(exchange, model, asked, explain, unnamed)
-        return None
-
-    async def _read_in_turns(
-        self,
-        exchange: Exchange,
-        path: list[str],
-        find: Callable[[], ModelVersion],
-        model: ModelVersion,
-        explain: bool,
-        unnamed: bool,
-    ) -> None:
-        reading = Reading(_counted_steps(exchange.request, model))
-        if not await self._turns.read_whole(reading, exchange, model.settings.client_timeout):
+    async def read_on(reading: Reading[InferRequest | None]) -> None:
+        if not await turns.read_whole(reading, exchange, model.settings.client_timeout):
             return
         if reading.result is not None:
             _submit(exchange, find(), reading.result, explain, unnamed)
-        elif (work := self._plain(exchange, path)) is not None:
+        elif (work := plain()) is not None:
             await work
+
+    request = exchange.request
+    try:
+        if _is_long(request.body, _head_length(request)):
+            return read_on(Reading(_counted_steps(request, model)))
+        asked = finish(_steps(request, model))
+    except DaemonError as error:
+        model.metrics.refused(error)
+        raise
+    if asked is None:
+        return plain()
+    _submit(exchange, model, asked, explain, unnamed)
+    return None
 
 
 def _counted_steps(request: Request, model: ModelVersion) -> Steps[InferRequest | None]:

@@ -13,6 +13,7 @@ Health needs no token, as `/ping`. The repository's routes are management.
 """
 
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, NamedTuple
 
 from tsctl.daemon.api.inference.turns import Turns
@@ -21,7 +22,7 @@ from tsctl.daemon.api.tensors.unserved import unserved
 from tsctl.daemon.core.client import LimitedClient
 from tsctl.daemon.core.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.extensions.oip.generate import GENERATE, STREAM, generate
-from tsctl.daemon.extensions.oip.infer import InferReader
+from tsctl.daemon.extensions.oip.infer import infer
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, check_query, json_response
 from tsctl.daemon.http.router import Route
@@ -62,7 +63,6 @@ def oip_routes(
         turns: reads large requests; None for a reader of these routes alone.
     """
     turns = turns or Turns()
-    reader = InferReader(turns, plain)
 
     def ready() -> bool:
         return started() and are_ready(answering(registry))
@@ -108,7 +108,8 @@ def oip_routes(
             _check_query(exchange.request, find)
             if asked.what in _TEXTS:
                 return generate(exchange, find, turns, stream=asked.what == STREAM, unnamed=unnamed)
-            return reader.read(exchange, path, find, explain=asked.what == "explain", unnamed=unnamed)
+            as_it_is = partial(plain, exchange, path)
+            return infer(exchange, find, turns, as_it_is, explain=asked.what == "explain", unnamed=unnamed)
         if method not in _READING:
             raise MethodNotAllowed
         if told is None and asked is not None:

@@ -1,6 +1,6 @@
 """The routes of the protocol, and Triton's metrics, as a service of the daemon."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from tsctl.daemon.api.inference.routes import inference_routes
@@ -55,9 +55,15 @@ def repository_routes(registry: Registry, registrar: Registrar) -> dict[str, Rou
         if exchange.request.method != "POST":
             raise MethodNotAllowed
         if action:
-            _check_parameters(exchange, path[2], action)
+            for key in _member(exchange, "parameters", {}, "an object"):
+                if action == _LOADING or key != _DEPENDENTS:  # no model depends on another one here
+                    raise BadRequest(
+                        f"The request to {action} {path[2]} has the parameter `{key[:_SHOWN]}`; tsctl does not serve"
+                        " it: a model's files and settings come from its registration (POST /models) and from PATCH"
+                        " /models/MODEL."
+                    )
             return change(exchange, path[2], action)
-        only_ready = _only_ready(exchange)
+        only_ready = _member(exchange, "ready", False, "true or false")
         entries = [entry for entry in map(index_entry, registry) if not only_ready or entry["state"] == READY]
         exchange.respond(json_response(entries))
         return None
@@ -65,45 +71,22 @@ def repository_routes(registry: Registry, registrar: Registrar) -> dict[str, Rou
     return {"v2": route}
 
 
-def _check_parameters(exchange: Exchange, name: str, action: str) -> None:
-    """Check that a request to load or unload says nothing more.
+def _member(exchange: Exchange, name: str, usual: Any, kind: str) -> Any:
+    """Return the one member that a request's body may have; without it, or as null, what is usual.
 
     Raises:
-        BadRequest: the body is neither empty nor an object, or has a parameter that is not served.
+        BadRequest: the body is neither empty nor an object with this member, or nothing, in it.
     """
     document = exchange.request.json() if len(exchange.request.body) else {}
     if isinstance(document, dict):
-        _check_members(document, ("parameters",))
-    parameters = document.get("parameters") or {} if isinstance(document, dict) else None
-    if not isinstance(parameters, dict):
-        raise BadRequest("The body is no object with `parameters`: an object.")
-    for key in parameters:
-        if action == _LOADING or key != _DEPENDENTS:  # no model depends on another one here
-            raise BadRequest(
-                f"The request to {action} {name} has the parameter `{key[:_SHOWN]}`; tsctl does not serve it: a model's"
-                " files and settings come from its registration (POST /models) and from PATCH /models/MODEL."
-            )
-
-
-def _check_members(document: dict[str, Any], known: Sequence[str]) -> None:
-    for name in document:
-        if name not in known:
-            raise BadRequest(f"Unknown member `{name[:_SHOWN]}`; the request has {', '.join(known)}, or nothing.")
-
-
-def _only_ready(exchange: Exchange) -> bool:
-    """Return whether the index is to name ready versions only, as the request's body says.
-
-    Raises:
-        BadRequest: the body is neither empty nor an object with a boolean `ready`.
-    """
-    document = exchange.request.json() if len(exchange.request.body) else {}
-    if isinstance(document, dict):
-        _check_members(document, ("ready",))
-    ready = document.get("ready", False) if isinstance(document, dict) else None
-    if type(ready) is not bool:
-        raise BadRequest("The body is no object with `ready`: true or false.")
-    return ready
+        for each in document:
+            if each != name:
+                raise BadRequest(f"Unknown member `{each[:_SHOWN]}`; the request has {name}, or nothing.")
+        if (member := document.get(name)) is None:
+            return usual
+        if type(member) is type(usual):
+            return member
+    raise BadRequest(f"The body is no object with `{name}`: {kind}.")
 
 
 class OipService(Service):

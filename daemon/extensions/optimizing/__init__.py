@@ -108,13 +108,11 @@ class OptimizingExtension(Extension):
         from tsctl.daemon.extensions.optimizing.building import trial_for
         from tsctl.daemon.extensions.optimizing.documents import optimized_of, trial_of
         from tsctl.daemon.extensions.optimizing.record import store_of
-        from tsctl.daemon.extensions.optimizing.trials import is_tried
 
-        tried = is_tried(model.settings.optimize, model.source.manifest.handler, config.auto_optimize)
-        trial = trial_for(model, config, store_of(config.state_dir)) if tried else None
+        trial = trial_for(model, config, store_of(config.state_dir))
         return {"optimize": optimized_of(model), "trial": trial_of(trial)}
 
     def install(self, kernel: Kernel) -> Service:
         from tsctl.daemon.extensions.optimizing.trials import OptimizingService
 
-        return OptimizingService(kernel)
+        return OptimizingService(kernel.registry, kernel.registrar, kernel.config, kernel.clock)

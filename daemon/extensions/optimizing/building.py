@@ -1,7 +1,7 @@
 """The trial of a version, as known when the version is built."""
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
@@ -10,10 +10,9 @@ from typing import Any
 
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.machine.cgroups import has_quota
-from tsctl.daemon.extensions.optimizing import NEVER
+from tsctl.daemon.extensions.optimizing import BUILT_IN, NEVER
 from tsctl.daemon.extensions.optimizing.record import TrialFacts, TrialStore
 from tsctl.daemon.extensions.optimizing.trial import Trial
-from tsctl.daemon.models.request import Source
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.cores import chosen_threads, threads_for, usable_cores
@@ -73,29 +72,26 @@ def sets_to_try(
     return [(), *plain, *named] if plain or named else []
 
 
-def trial_for(model: ModelVersion, config: Config, store: TrialStore, threads: int = 0) -> Trial:
-    """Return the trial of a version that is tried, as known now.
+def is_tried(optimize: Sequence[str] | None, handler: str, wish: str) -> bool:
+    """Return whether a version has, or would have, a trial.
+
+    Args:
+        optimize: as in ModelSettings.
+        wish: the daemon's setting `auto_optimize`.
+    """
+    return optimize == (AUTO,) or (optimize is None and wish == BUILT_IN and bool(usual_optimizations(handler)))
+
+
+def trial_for(model: ModelVersion, config: Config, store: TrialStore, threads: int = 0) -> Trial | None:
+    """Return the trial of a version, as known now; None if the version is not one that is tried.
 
     Args:
         threads: of each worker; 0 for those that the version starts with.
     """
-    spec = model.pool.spec
-    threads = threads or threads_of(model.settings, spec, os.environ)
-    return first_trial(model.source, model.settings, spec, config.auto_optimize, store, threads)
-
-
-def first_trial(
-    source: Source, settings: ModelSettings, spec: WorkerSpec, wish: str, store: TrialStore, threads: int
-) -> Trial:
-    """Return the trial of a version that is tried, as known now.
-
-    Args:
-        settings: with the default batch size.
-        spec: of the version's workers.
-        wish: the daemon's setting `auto_optimize`.
-        threads: of each worker.
-    """
+    source, settings, spec, wish = model.source, model.settings, model.pool.spec, config.auto_optimize
     handler, asked, lossy = source.manifest.handler, settings.optimize == (AUTO,), lossy_of(source.document)
+    if not is_tried(settings.optimize, handler, wish):
+        return None
     onnxruntime = all(map(find_spec, ONNX_PACKAGES))
     sets = sets_to_try(
         defaults=bool(usual_optimizations(handler)),
@@ -109,7 +105,8 @@ def first_trial(
         facts = TrialFacts(
             archive=archive_of(source.directory), handler=handler, python=str(source.python or ""),
             processor=str(read_processor()), torch=version_of("torch"), batch_size=settings.batch_size,
-            threads=threads, lossy=lossy, onnxruntime=_onnx_version() if onnxruntime else "",
+            threads=threads or threads_of(settings, spec, os.environ), lossy=lossy,
+            onnxruntime=_onnx_version() if onnxruntime else "",
         )  # fmt: skip
     except PackageNotFoundError:
         return Trial(None, asked=asked, obstacle="torch is not installed beside the daemon")

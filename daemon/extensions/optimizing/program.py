@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import io
+import math
 import random
 import sys
 from collections import deque
@@ -17,7 +18,7 @@ from tsctl.daemon.models.archives.sample import Sample, warmup_sample
 from tsctl.handlers.names import usual_optimizations
 
 MADE_UP = "made up"
-WIDTH, HEIGHT, PATCH = 500, 375, 25  # pixels
+SIZE, PATCHES = (500, 375), (20, 15)  # pixels, and patches
 
 
 def sample_for(recorded: Sample | None, directory: Path, document: Mapping[str, Any], handler: str) -> Sample | None:
@@ -32,15 +33,10 @@ def made_up_image() -> bytes:
     """Return a PNG of 500 × 375 pixels, RGB, the same each time: patches under fine noise."""
     from PIL import Image  # here, because a daemon without trials saves the time
 
-    chance = random.Random(7)
-    patches = [[chance.randbytes(3) for _ in range(WIDTH // PATCH)] for _ in range(HEIGHT // PATCH)]
-    rows = bytearray()
-    for y in range(HEIGHT):
-        noise = chance.randbytes(3 * WIDTH)
-        flat = b"".join(colour * PATCH for colour in patches[y // PATCH])
-        rows += bytes((7 * value + other) >> 3 for value, other in zip(flat, noise, strict=True))
-    written = io.BytesIO()
-    Image.frombytes("RGB", (WIDTH, HEIGHT), bytes(rows)).save(written, "PNG", compress_level=1)
+    chance, written = random.Random(7), io.BytesIO()
+    patches, noise = (Image.frombytes("RGB", size, chance.randbytes(3 * math.prod(size))) for size in (PATCHES, SIZE))
+    patches = patches.resize(SIZE, Image.Resampling.NEAREST)
+    Image.blend(patches, noise, 1 / 8).save(written, "PNG", compress_level=1)
     return written.getvalue()
 
 

@@ -7,7 +7,7 @@ a replacement of the version by itself: new workers load beside those that serve
 import asyncio
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -18,8 +18,7 @@ from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.errors import Conflict, DaemonError, ModelNotFound, Stopping, Upgrading, VersionNotFound
 from tsctl.daemon.core.machine.processes import available, taken
 from tsctl.daemon.declarations import VersionView
-from tsctl.daemon.extension import Kernel, Service
-from tsctl.daemon.extensions.optimizing import BUILT_IN
+from tsctl.daemon.extension import Service
 from tsctl.daemon.extensions.optimizing.building import trial_for
 from tsctl.daemon.extensions.optimizing.choice import choose
 from tsctl.daemon.extensions.optimizing.documents import optimized_of, trial_of
@@ -32,7 +31,6 @@ from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import local_pid
 from tsctl.daemon.workers.pool import Pool
-from tsctl.handlers.names import AUTO, usual_optimizations
 
 LOOK_EVERY = 1.0  # seconds
 AGAIN = 30.0  # seconds until memory, or a sample, is looked for again
@@ -47,17 +45,7 @@ def memory_of(pool: Pool) -> tuple[int, int]:
     return max(map(taken, pids)), min(left for left, _ in available())
 
 
-def is_tried(optimize: Sequence[str] | None, handler: str, wish: str) -> bool:
-    """Return whether a version has, or would have, a trial.
-
-    Args:
-        optimize: as in ModelSettings.
-        wish: the daemon's setting `auto_optimize`.
-    """
-    return optimize == (AUTO,) or (optimize is None and wish == BUILT_IN and bool(usual_optimizations(handler)))
-
-
-class TrialRunner:
+class OptimizingService(Service):
     """Tries the versions that are to be tried, and serves with the chosen sets.
 
     Args:
@@ -81,10 +69,9 @@ class TrialRunner:
         self._task: asyncio.Task[None] | None = None
         self._model: ModelVersion | None = None  # that the task is about
         self._ticker = Ticker(clock, LOOK_EVERY, self.look)
-        self.begin = self._ticker.begin
 
     def __repr__(self) -> str:
-        return f"<TrialRunner {self._model!r}>"
+        return f"<OptimizingService {self._model!r}>"
 
     def of(self, model: ModelVersion) -> Trial | None:
         """Return the trial of a version; None if it is not one that is tried."""
@@ -92,20 +79,31 @@ class TrialRunner:
 
     def follow(self, model: ModelVersion) -> None:
         """Let a version that was made begin with the set that a trial has chosen."""
-        if model in self._by_version:
+        if model in self._by_version or model.lost:
             return
-        tried = is_tried(model.settings.optimize, model.source.manifest.handler, self._config.auto_optimize)
-        if tried and not model.lost:
-            trial = self._by_version[model] = trial_for(model, self._config, self._store)
+        trial = trial_for(model, self._config, self._store)
+        if trial is not None:
+            self._by_version[model] = trial
             model.pool.tell_workers(optimize=None if trial.names is None else list(trial.names))
+
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
+        if view is VersionView.DESCRIPTION:
+            return {"optimize": optimized_of(model), "trial": trial_of(self.of(model))}
+        if view is VersionView.WORKER and (trial := self.of(model)) is not None:
+            return {"optimize": list(trial.chosen) or None}
+        return {}
+
+    def begin(self) -> None:
+        self._ticker.begin()
 
     @property
     def idle(self) -> bool:
         """Whether neither a trial nor a switch is under way."""
         return self._task is None
 
-    async def close(self) -> None:
+    async def settle(self, *, replaced: bool) -> None:
         """End the trial that runs, and begin none any more."""
+        del replaced
         self._ticker.close()
         if self._task is not None:
             self._task.cancel()
@@ -142,7 +140,7 @@ class TrialRunner:
     def _of_now(self, model: ModelVersion, trial: Trial) -> Trial:
         """Return the version's trial, which is another one since its batch size or threads were changed."""
         if model.pool.wanted and not _is_of_now(model, trial):
-            trial = self._by_version[model] = trial_for(model, self._config, self._store, model.pool.threads)
+            trial = self._by_version[model] = trial_for(model, self._config, self._store, model.pool.threads) or trial
         return trial
 
     def _check_applied(self, model: ModelVersion, trial: Trial) -> None:
@@ -291,27 +289,3 @@ class TrialRunner:
 
 def _is_of_now(model: ModelVersion, trial: Trial) -> bool:
     return trial.facts.batch_size == model.settings.batch_size and trial.facts.threads == model.pool.threads
-
-
-class OptimizingService(Service):
-    """The trials of all versions as a service of the daemon."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        self._trials = TrialRunner(kernel.registry, kernel.registrar, kernel.config, kernel.clock)
-
-    def follow(self, model: ModelVersion) -> None:
-        self._trials.follow(model)
-
-    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
-        if view is VersionView.DESCRIPTION:
-            return {"optimize": optimized_of(model), "trial": trial_of(self._trials.of(model))}
-        if view is VersionView.WORKER and (trial := self._trials.of(model)) is not None:
-            return {"optimize": list(trial.chosen) or None}
-        return {}
-
-    def begin(self) -> None:
-        self._trials.begin()
-
-    async def settle(self, *, replaced: bool) -> None:
-        del replaced
-        await self._trials.close()

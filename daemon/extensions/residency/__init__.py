@@ -95,6 +95,6 @@ class ResidencyExtension(Extension):
     )  # fmt: skip
 
     def install(self, kernel: Kernel) -> Service:
-        from tsctl.daemon.extensions.residency.service import service_of
+        from tsctl.daemon.extensions.residency.service import ResidencyService
 
-        return service_of(kernel)
+        return ResidencyService(kernel)

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.errors import NoReadyWorker
+from tsctl.daemon.extension import Service
 from tsctl.daemon.extensions.residency.decision import IDLE, Memory, ResidencePlan, VersionFacts, decide, total
 from tsctl.daemon.extensions.residency.residence import Residence, has_work, is_movable, keep_alive_of, residence_of
 from tsctl.daemon.extensions.residency.state import ResidenceState
@@ -83,7 +84,7 @@ def _pairs(budget: str) -> Iterable[tuple[str, str]]:
         yield name, size
 
 
-class Residency:
+class Residency(Service):
     """Loads and unloads versions.
 
     Args:

@@ -1,4 +1,4 @@
-"""The residence of all versions as a service of the daemon."""
+"""The residence of all versions as others see it: in documents, metrics and the snapshot."""
 
 import math
 import time
@@ -9,11 +9,10 @@ import msgspec
 
 from tsctl.daemon.core.machine.processes import memory_of
 from tsctl.daemon.declarations import DETAILED, Samples, VersionView
-from tsctl.daemon.extension import Kernel, Service
+from tsctl.daemon.extension import Kernel
 from tsctl.daemon.extensions.residency.residence import Residence, has_work, is_movable, keep_alive_of, residence_of
 from tsctl.daemon.extensions.residency.residency import Residency, limits_of
 from tsctl.daemon.extensions.residency.state import ResidenceState
-from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
 
 
@@ -58,15 +57,6 @@ def _moment(seconds: float) -> float | None:
     return round(seconds, 3) if math.isfinite(seconds) else None
 
 
-def service_of(kernel: Kernel) -> "ResidencyService":
-    """Return the service of a daemon."""
-    limits = limits_of(kernel.config.models_memory, len(kernel.gpus.cards))
-    residency = Residency(kernel.registrar.live, kernel.clock, limits)
-    if kernel.templates is not None:
-        residency.templates, residency.meter = kernel.templates, memory_of
-    return ResidencyService(kernel.registry, residency)
-
-
 class KeptLoad(msgspec.Struct):
     """The costs of a version's last load, as in `Residence`: the snapshot keeps them."""
 
@@ -74,23 +64,22 @@ class KeptLoad(msgspec.Struct):
     memory: dict[str, int]
 
 
-class ResidencyService(Service):
-    """The service.
-
-    Args:
-        registry: the versions that are shown, and whose loads are remembered.
-        residency: loads and unloads all versions.
-    """
+class ResidencyService(Residency):
+    """The residence of all versions with its fields, metrics, and what the snapshot keeps."""
 
     measures = True
 
-    def __init__(self, registry: Registry, residency: Residency) -> None:
-        self._registry, self._residency = registry, residency
+    def __init__(self, kernel: Kernel) -> None:
+        limits = limits_of(kernel.config.models_memory, len(kernel.gpus.cards))
+        super().__init__(kernel.registrar.live, kernel.clock, limits)
+        if kernel.templates is not None:
+            self.templates, self.meter = kernel.templates, memory_of
+        self._registry = kernel.registry
         self._before: Mapping[str, Mapping[str, KeptLoad]] = {}
 
     def follow(self, model: ModelVersion) -> None:
         made = not isinstance(model.presence, Residence)
-        self._residency.follow(model)
+        super().follow(model)
         before = self._before.get(model.name, {}).get(model.version)
         if made and before is not None and model.at_startup:
             residence_of(model).recall(before.seconds, before.memory)
@@ -99,9 +88,8 @@ class ResidencyService(Service):
         return {"residence": residence_document(model)} if view in DETAILED else {}
 
     def document(self) -> Mapping[str, Any]:
-        limits = self._residency.limits
-        used = self._residency.used() if limits else {}
-        return {"memory": {"budget": dict(limits), "used": {device: used.get(device, 0) for device in limits}}}
+        used = self.used() if self.limits else {}
+        return {"memory": {"budget": dict(self.limits), "used": {each: used.get(each, 0) for each in self.limits}}}
 
     def samples(self) -> Samples:
         versions = [((each.name, each.version), residence_of(each)) for each in self._registry]

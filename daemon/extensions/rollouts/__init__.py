@@ -7,7 +7,7 @@ rollout      a rollout: its plan, and its one-way life
 decision     stay, go on, or go back, from the facts of the present step: a pure function
 rollouts     all models: the decision of each, once a second, and its effect on the model's route
 route        `/models/MODEL/rollout`, and its description for OpenAPI
-service      the same as a service of the daemon: fields of documents, what the snapshot keeps
+service      the same as a service of the daemon, with the route and fields of documents
 """
 
 from tsctl.daemon.declarations import EventRow

@@ -11,20 +11,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from tsctl.daemon.core.clock import Clock, Timer
+import msgspec
+
+from tsctl.daemon.core.clock import Timer
 from tsctl.daemon.core.errors import BadRequest, Conflict, NotRemembered, Upgrading
 from tsctl.daemon.core.states import follow
-from tsctl.daemon.events.events import Events
+from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.rollouts.conditions import together
 from tsctl.daemon.extensions.rollouts.decision import Decision, Finding, decide, find
 from tsctl.daemon.extensions.rollouts.evidence import StepRecord
-from tsctl.daemon.extensions.rollouts.rollout import TRANSITIONS, Rollout, RolloutEvent, RolloutState
+from tsctl.daemon.extensions.rollouts.rollout import TRANSITIONS, Rollout, RolloutEvent, RolloutState, is_possible
 from tsctl.daemon.extensions.rollouts.sequential import Trials
 from tsctl.daemon.metrics.histogram import Counts
-from tsctl.daemon.models.persistence.ledger import Gate, Ledger
-from tsctl.daemon.models.registry import Registry, Reservation
+from tsctl.daemon.models.registry import Reservation
 from tsctl.daemon.models.reporting.model_state import ModelState
-from tsctl.daemon.models.routing.changes import RouteChanges
 from tsctl.daemon.models.routing.route import Route
 from tsctl.daemon.models.routing.routes import Agreement
 from tsctl.daemon.models.version import ModelVersion
@@ -44,39 +44,41 @@ class RolloutGoingOn(Conflict):
         )
 
 
-class Rollouts:
+class Rollouts(Service):
     """Carries out the rollouts of all models.
-
-    Args:
-        changes: sets the routes.
 
     Attributes:
         by_model: also those that have ended; each steers its model's route while it goes on.
     """
 
-    def __init__(
-        self, registry: Registry, changes: RouteChanges, ledger: Ledger, gate: Gate, clock: Clock, events: Events
-    ) -> None:
+    def __init__(self, kernel: Kernel) -> None:
+        registrar = kernel.registrar
         self.by_model: dict[str, Rollout] = {}
-        self._registry = registry
-        self._changes = changes
-        self._ledger = ledger
-        self._gate = gate
-        self._clock = clock
-        self._events = events
+        self._registry, self._changes = kernel.registry, registrar.routes
+        self._ledger, self._gate = registrar.ledger, registrar.gate
+        self._clock, self._events = kernel.clock, kernel.observation.events
         self._records: dict[str, StepRecord] = {}
         self._first: dict[str, Counts] = {}  # of the versions before, when this daemon began with the rollout
         self._timer: Timer | None = None
         self._closed = False
         self._tasks: set[asyncio.Task[None]] = set()
+        kernel.registry.forgetting = self._forget
 
-    def restore(self, rollouts: Mapping[str, Rollout]) -> None:
-        """Take the rollouts of an earlier run, whose versions are not registered yet."""
-        self.by_model = dict(rollouts)
+    def keep(self, *, last: bool) -> Mapping[str, Any] | None:
+        if last:
+            self._keep_samples()
+        return dict(self.by_model) or None
+
+    def restore(self, kept: Any) -> None:
+        rollouts = msgspec.convert(kept, dict[str, Rollout])
+        for name, rollout in rollouts.items():
+            if not is_possible(rollout):
+                raise ValueError(f"the rollout of {name} has impossible values")
+        self.by_model = rollouts
         for name in rollouts:
             self._reserve(name)
 
-    def forget(self, gone: Callable[[str], bool]) -> None:
+    def _forget(self, gone: Callable[[str], bool]) -> None:
         """Forget the rollouts of models that are gone."""
         for name in list(filter(gone, self.by_model)):
             del self.by_model[name]
@@ -86,29 +88,28 @@ class Rollouts:
         """Go on with the rollouts of an earlier run: the daemon serves."""
         self._arm()
 
+    async def settle(self, *, replaced: bool) -> None:
+        """Write the findings of each step to the snapshot, and decide nothing more; the next daemon goes on."""
+        if not replaced:  # else the other daemon has them
+            self._keep_samples()
+            with suppress(NotRemembered):  # logged already
+                await self._ledger.save()
+        self.close()
+
     def close(self) -> None:
-        """Decide nothing more: the daemon stops, and the next one goes on."""
+        """Decide nothing more."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def keep_samples(self) -> bool:
-        """Put the findings of each step into its rollout, for the next snapshot; return whether any goes on."""
-        kept = False
+    def _keep_samples(self) -> None:
+        """Put the findings of each step into its rollout, for the next snapshot."""
         for name, rollout in self.by_model.items():
             if rollout.going_on and self._registry.holds(name, rollout.version):
                 record, facts = self._record(name, rollout)
                 samples = record.samples(rollout.counted, self._clock.now(), *facts)
                 self.by_model[name] = replace(rollout, samples=samples)
-                kept = True
-        return kept
-
-    async def remember(self) -> None:
-        """Write the findings of each step to the snapshot: the daemon stops in order, and the next one goes on."""
-        if self.keep_samples():
-            with suppress(NotRemembered):  # logged already
-                await self._ledger.save()
 
     def check(self, name: str, rollout: Rollout) -> None:
         """Check a rollout that is to start.

@@ -44,4 +44,4 @@ class ScalingExtension(Extension):
     def install(self, kernel: Kernel) -> Service:
         from tsctl.daemon.extensions.scaling.service import ScalingService
 
-        return ScalingService(kernel)
+        return ScalingService(kernel.registry, kernel.registrar.live.loading, kernel.clock, kernel.gpus.now)

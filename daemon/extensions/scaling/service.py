@@ -9,7 +9,7 @@ from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.core.machine.processes import available, taken
 from tsctl.daemon.declarations import DETAILED, Samples, VersionView
-from tsctl.daemon.extension import Kernel, Service
+from tsctl.daemon.extension import Service
 from tsctl.daemon.extensions.scaling.autoscaler import Autoscaler
 from tsctl.daemon.extensions.scaling.facts import DeviceMemory
 from tsctl.daemon.extensions.scaling.rule import memory_obstacle, quiet_time
@@ -91,21 +91,43 @@ SAMPLED = 0.25  # seconds between samples of the queue …
 DECIDED = 4  # … and so many samples between decisions
 
 
-class Autoscaling:
+class ScalingService(Service):
     """Scales every registered version whose `targetQueueMs` is set.
 
     Args:
+        loading: the replacements that are loading, and the version that each replaces (`LiveVersions.loading`).
         gpus: returns GPU → what it tells (`Gpus.now`); called in another thread.
     """
 
-    def __init__(self, registry: Registry, clock: Clock, gpus: Callable[[], Mapping[int, Card]] = dict) -> None:
-        self._registry = registry
-        self._clock = clock
-        self._gpus = gpus
+    def __init__(
+        self, registry: Registry, loading: Mapping[ModelVersion, ModelVersion], clock: Clock,
+        gpus: Callable[[], Mapping[int, Card]],
+    ) -> None:  # fmt: skip
+        self._registry, self._loading, self._clock, self._gpus = registry, loading, clock, gpus
         self._samples = 0
         self._scalers: dict[ModelVersion, Autoscaler] = {}
         self._ticker = Ticker(clock, SAMPLED, self._scale_all)
-        self.begin, self.close = self._ticker.begin, self._ticker.close
+
+    def begin(self) -> None:
+        self._ticker.begin()
+
+    def close(self) -> None:
+        self._ticker.close()
+
+    def follow(self, model: ModelVersion) -> None:
+        """Begin a replacement with the number of workers of the version before, whose traffic it gets."""
+        if model in self._loading and model.settings.target_queue and model.pool.wanted and not model.pool.ready:
+            model.presence.choose(self._loading[model].pool.wanted or model.pool.wanted)
+
+    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
+        return {"autoscaling": autoscaling_of(model, self.of(model))} if view in DETAILED else {}
+
+    def samples(self) -> Samples:
+        scaled = [((each.name, each.version), each) for each in self._registry if each.settings.target_queue]
+        yield [(labels, each.settings.target_queue) for labels, each in scaled]
+        yield [(labels, _predicted(self.of(each))) for labels, each in scaled]
+        yield [(labels, each.presence.least) for labels, each in scaled]
+        yield [(labels, each.presence.most) for labels, each in scaled]
 
     def of(self, model: ModelVersion) -> Autoscaler | None:
         """Return what scales a version; None without a target, and before the first look."""
@@ -128,12 +150,6 @@ class Autoscaling:
             model.pool, model.traffic, lambda: model.waiting, places, obstacle=room.obstacle,
             choose=model.presence.choose,
         )  # fmt: skip
-
-
-def carry_over(loading: Mapping[ModelVersion, ModelVersion], new: ModelVersion) -> None:
-    """Begin a replacement with the number of workers of the version before, whose traffic it gets."""
-    if new in loading and new.settings.target_queue and new.pool.wanted and not new.pool.ready:
-        new.presence.choose(loading[new].pool.wanted or new.pool.wanted)
 
 
 def _step(model: ModelVersion, scaler: Autoscaler, now: float) -> None:
@@ -191,33 +207,6 @@ def _last_change(scaler: Autoscaler | None, now: float) -> dict[str, Any] | None
     change = scaler.history[-1]
     at = round(time.time() - (now - change.at), 3)
     return {"at": at, "before": change.before, "after": change.after, "reason": change.reason}
-
-
-class ScalingService(Service):
-    """The service."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        self._registry, self._loading = kernel.registry, kernel.registrar.live.loading
-        self._autoscaling = Autoscaling(kernel.registry, kernel.clock, kernel.gpus.now)
-
-    def begin(self) -> None:
-        self._autoscaling.begin()
-
-    def close(self) -> None:
-        self._autoscaling.close()
-
-    def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
-        return {"autoscaling": autoscaling_of(model, self._autoscaling.of(model))} if view in DETAILED else {}
-
-    def follow(self, model: ModelVersion) -> None:
-        carry_over(self._loading, model)
-
-    def samples(self) -> Samples:
-        scaled = [((each.name, each.version), each) for each in self._registry if each.settings.target_queue]
-        yield [(labels, each.settings.target_queue) for labels, each in scaled]
-        yield [(labels, _predicted(self._autoscaling.of(each))) for labels, each in scaled]
-        yield [(labels, each.presence.least) for labels, each in scaled]
-        yield [(labels, each.presence.most) for labels, each in scaled]
 
 
 def _predicted(scaler: Autoscaler | None) -> float:

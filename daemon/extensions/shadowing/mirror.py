@@ -18,7 +18,6 @@ from random import Random
 from typing import Any
 from weakref import WeakSet
 
-from tsctl.daemon.core.arena import Payload
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.job import Ending, Job, Param, Piece, Reply, ending_of_status
@@ -36,12 +35,12 @@ MOST_JSON = 256 * 1024  # bytes of an answer that is read as JSON; reading takes
 
 
 def compare(answered: Reply, shadow: Reply) -> Agreement:
-    """Compare two whole answers; headers do not count."""
-    if is_failure(shadow) and not is_failure(answered):
+    """Compare an answer that a client got, which is no error, and its shadow's; headers do not count."""
+    if ending_of_status(shadow.status) is Ending.FAILED:
         return Agreement.FAILED
-    if answered.status != shadow.status or bool(answered.error) != bool(shadow.error):
+    if answered.status != shadow.status or shadow.error:
         return Agreement.DIFFERENT
-    if answered.body == shadow.body or answered.error:  # errors name their request
+    if answered.body == shadow.body:
         return Agreement.SAME
     if max(len(answered.body), len(shadow.body)) > MOST_JSON:
         return Agreement.DIFFERENT
@@ -50,16 +49,6 @@ def compare(answered: Reply, shadow: Reply) -> Agreement:
         return Agreement.CLOSE if are_close(*documents) else Agreement.DIFFERENT
     except (ValueError, RecursionError):
         return Agreement.DIFFERENT
-
-
-def is_failure(reply: Reply) -> bool:
-    """Return whether an answer is the fault of the version and not of the request."""
-    return ending_of_status(reply.status) is Ending.FAILED
-
-
-def is_comparable(reply: Reply) -> bool:
-    """Return whether an answer to a client says how a shadow should answer: not an error, whosever it is."""
-    return ending_of_status(reply.status) is Ending.ANSWERED
 
 
 def are_close(one: Any, other: Any) -> bool:
@@ -86,7 +75,7 @@ class Copy:
 
     def __init__(self, job: Job) -> None:
         self.id, self.infer = job.id, job.infer
-        self.params = [Param(param.name, param.content_type, _bytes(param.value)) for param in job.params]
+        self.params = [Param(param.name, param.content_type, bytes(param.value)) for param in job.params]
         self.headers = list(job.headers)
         self.size = job.size
         self.parts: list[bytes] = []
@@ -197,7 +186,7 @@ class Mirror:
 
     def keep_answer(self, copy: Copy, reply: Reply) -> None:
         """Keep the answer that the client of a copied request has got, and let the shadow run the copy."""
-        if not is_comparable(reply):
+        if ending_of_status(reply.status) is not Ending.ANSWERED:  # an error, whosever it is
             self._drop(copy)
         elif self._grow(copy, len(reply.body)):
             copy.reply = copy.whole(reply)
@@ -276,10 +265,6 @@ class Mirror:
             self._copies.discard(copy)
             self._counts[DROPPED] += 1
             copy.release()
-
-
-def _bytes(value: Payload) -> bytes:
-    return bytes(value)
 
 
 def _sentence(agreement: Agreement, answered: Reply, shadow: Reply) -> str:

@@ -10,17 +10,12 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.logs import LogFile, without_secrets
 
 _LINES_AT_ONCE = 1000
 _LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}
-
-
-class LineWriter(Protocol):
-    def write(self, level: str, thread: str, logger: str, text: str) -> None: ...
 
 
 class TorchServeFile:

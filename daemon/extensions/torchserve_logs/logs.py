@@ -3,19 +3,17 @@
 import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from tsctl.daemon.api.metric_selection import selection_of
-from tsctl.daemon.config.config import Config
-from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.logs import OutputLog, without_secrets
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.extension import Kernel, Service
-from tsctl.daemon.extensions.torchserve_logs.files import DaemonLines, LineWriter, TorchServeFile
+from tsctl.daemon.extensions.torchserve_logs.files import DaemonLines, TorchServeFile
 from tsctl.daemon.extensions.torchserve_logs.metric_log import MARK, MetricLog, parse_printed
 from tsctl.daemon.extensions.torchserve_logs.periodic_metrics import PeriodicMetrics
 from tsctl.daemon.extensions.torchserve_logs.snapshots import TorchServeSnapshots, properties_of
 from tsctl.daemon.http.messages import Request
-from tsctl.daemon.metrics.torchserve.selection import Selection
 from tsctl.daemon.models.version import ModelVersion
 
 FIRST_NUMBER = 9000
@@ -24,7 +22,7 @@ BARE = frozenset(
 )  # a time and a text; others have a level, a thread, a logger
 
 
-def copy_of(model: str, version: str, files: Sequence[LineWriter], metrics: MetricLog) -> OutputLog:
+def copy_of(files: Sequence[TorchServeFile], metrics: MetricLog, model: str, version: str) -> OutputLog:
     """Return the receiver of the output of a version's workers.
 
     Args:
@@ -77,55 +75,6 @@ class WorkerNames:
         return f"W-{number}-{self._named}"
 
 
-class TorchServeLogs:
-    """The files of a configuration.
-
-    Attributes:
-        metrics: writes the lines of metrics; None if neither of their files is wanted.
-
-    Args:
-        soon: makes a call on the loop, from any thread.
-    """
-
-    def __init__(
-        self, config: Config, selection: Selection, clock: Clock, soon: Callable[[Callable[[], None]], None]
-    ) -> None:
-        files = self._files = {
-            name: TorchServeFile(path, clock, bare=name in BARE) for name, path in config.log_files.items()
-        }
-        declared = config.metrics_file
-        rows = () if declared is None else (*declared.ts_metrics, *declared.model_metrics)
-        server, models = _metrics_writer(files.get("ts_metrics")), _metrics_writer(files.get("model_metrics"))
-        self._output_metrics = log = MetricLog(selection, server, models, {each.name: each.unit for each in rows})
-        self.metrics = log if "ts_metrics" in files or "model_metrics" in files else None
-        self._access = files.get("access_log")
-        self._output = [files[name] for name in ("model_log", "ts_log") if name in files]
-        self._lines = DaemonLines(files["ts_log"], soon) if "ts_log" in files else None
-        if self._lines is not None:
-            logging.getLogger("tsctl.daemon").addHandler(self._lines)
-
-    def output_copy(self, name: str, version: str) -> OutputLog | None:
-        """Return what writes the output of a version's workers; None if no file wants it."""
-        wanted = self._output or "model_metrics" in self._files
-        return copy_of(name, version, self._output, self._output_metrics) if wanted else None
-
-    @property
-    def write_answer(self) -> Callable[[Request, int, float], None] | None:
-        """The writer of a line for each request; None if no file wants it."""
-        if self._access is None:
-            return None
-        write = self._access.write
-        return lambda *answered: write("INFO", "main", "ACCESS_LOG", access_line(*answered))
-
-    def close(self) -> None:
-        """Write the remaining lines and close the files; no line may be added afterwards."""
-        if self._lines is not None:
-            logging.getLogger("tsctl.daemon").removeHandler(self._lines)
-            self._lines.close()
-        for each in self._files.values():
-            each.close()
-
-
 def access_line(request: Request, status: int, seconds: float) -> str:
     """Return TorchServe's line of a request: `/127.0.0.1:5000 "GET /ping HTTP/1.1" 200 3`, with milliseconds."""
     peer = "127.0.0.1" if request.peer.startswith("pid:") else f"/{request.peer}"
@@ -136,6 +85,10 @@ def access_line(request: Request, status: int, seconds: float) -> str:
     return f'{peer} "{request.method} {target} {protocol}" {status} {int(seconds * 1000)}'
 
 
+def _write_access(file: TorchServeFile, request: Request, status: int, seconds: float) -> None:
+    file.write("INFO", "main", "ACCESS_LOG", access_line(request, status, seconds))
+
+
 def _metrics_writer(file: TorchServeFile | None) -> Callable[[str], None]:
     if file is None:
         return lambda line: None
@@ -143,16 +96,30 @@ def _metrics_writer(file: TorchServeFile | None) -> Callable[[str], None]:
 
 
 class TorchServeLogsService(Service):
+    """The files that a configuration wants: nothing is called for those that it does not."""
+
     def __init__(self, kernel: Kernel) -> None:
         config, observation = kernel.config, kernel.observation
         self._ledger, self._registry = kernel.registrar.ledger, kernel.registry
-        self._logs = TorchServeLogs(config, selection_of(config), kernel.clock, observation.soon)
-        self._periodic: PeriodicMetrics | None = None
-        observation.metrics.log = log = self._logs.metrics
-        observation.requests.copy = self._logs.write_answer
-        kernel.registrar.factory.logs.copy_of = self._logs.output_copy
+        files = self._files = {
+            name: TorchServeFile(path, kernel.clock, bare=name in BARE) for name, path in config.log_files.items()
+        }
+        declared = config.metrics_file
+        rows = () if declared is None else (*declared.ts_metrics, *declared.model_metrics)
+        server, models = _metrics_writer(files.get("ts_metrics")), _metrics_writer(files.get("model_metrics"))
+        log = MetricLog(selection_of(config), server, models, {each.name: each.unit for each in rows})
+        output = [files[name] for name in ("model_log", "ts_log") if name in files]
+        if output or "model_metrics" in files:
+            kernel.registrar.factory.logs.copy_of = partial(copy_of, output, log)
+        if "access_log" in files:
+            observation.requests.copy = partial(_write_access, files["access_log"])
+        self._lines = DaemonLines(files["ts_log"], observation.soon) if "ts_log" in files else None
+        if self._lines is not None:
+            logging.getLogger("tsctl.daemon").addHandler(self._lines)
         self._ledger.changed = self._changed
-        if log is not None:
+        self._periodic: PeriodicMetrics | None = None
+        if "ts_metrics" in files or "model_metrics" in files:
+            observation.metrics.log = log
             interval = None if config.disable_system_metrics else config.metric_time_interval
             self._periodic = PeriodicMetrics(log, kernel.registry, HostMonitor(), kernel.gpus, kernel.clock, interval)
         self._snapshots: TorchServeSnapshots | None = None
@@ -195,4 +162,8 @@ class TorchServeLogsService(Service):
     def close(self) -> None:
         if self._periodic is not None:
             self._periodic.close()
-        self._logs.close()
+        if self._lines is not None:
+            logging.getLogger("tsctl.daemon").removeHandler(self._lines)
+            self._lines.close()
+        for each in self._files.values():
+            each.close()

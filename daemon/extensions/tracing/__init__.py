@@ -3,8 +3,7 @@
 endpoint   what the operator asks for, by settings or by OpenTelemetry's variables
 context    a place in a trace, as the header `traceparent` has it
 tracer     which requests are recorded; from the times of jobs and batches to spans
-buffer     the spans that wait, bounded, and the thread that sends them
-service    all of this as a service of the daemon
+buffer     the spans that wait, bounded, and the thread that sends them; the service
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,6 +56,6 @@ class TracingExtension(Extension):
         from tsctl.daemon.extensions.tracing.endpoint import check
 
         check()
-        from tsctl.daemon.extensions.tracing.service import TracingService
+        from tsctl.daemon.extensions.tracing.buffer import TracingService
 
         return TracingService(kernel)

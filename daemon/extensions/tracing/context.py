@@ -85,13 +85,3 @@ def with_context(headers: Sequence[tuple[str, str]], context: TraceContext) -> l
     if context.state:
         kept.append((TRACESTATE, context.state))
     return kept
-
-
-def records(caller: TraceContext | None, ratio: float, random: float) -> bool:
-    """Return whether a request is recorded: its caller decides, if there is one.
-
-    Args:
-        ratio: how many of the requests without a caller, 0.0 to 1.0.
-        random: from 0.0 up to, but not including, 1.0.
-    """
-    return random < ratio if caller is None else caller.sampled

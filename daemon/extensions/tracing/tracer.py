@@ -31,7 +31,6 @@ from tsctl.daemon.extensions.tracing.context import (
     TraceContext,
     caller_of,
     names_caller,
-    records,
     with_context,
 )
 from tsctl.daemon.metrics.emitted import Emitted
@@ -218,7 +217,7 @@ class ModelTracer:
         if draw >= self.ratio and not names_caller(job.headers):
             return False
         caller = caller_of(job.headers)
-        if records(caller, self.ratio, draw):
+        if draw < self.ratio if caller is None else caller.sampled:
             trace = RequestTrace(self, job, caller, asked.method, asked.target.partition("?")[0], asked.began)
             job.watchers += (trace,)
             job.headers = with_context(job.headers, trace.worker)

@@ -13,7 +13,6 @@ from tsctl.daemon.api.inference.unpack import ANY_RATIO, MOST_RATIO, STEP, Unpac
 from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.core.arena import Arena, Lease
 from tsctl.daemon.core.errors import BadRequest
-from tsctl.daemon.core.job import Job
 from tsctl.daemon.core.places import pages
 from tsctl.daemon.http.bounds.receiving import NoRoom, ReceiveBudget
 from tsctl.daemon.http.messages import Request
@@ -35,10 +34,6 @@ def serve(house: House) -> ModelVersion:
     return asyncio.run(house.serve("m"))
 
 
-def last_job(house: House) -> Job:
-    return house.engine.workers[-1].batches[-1].jobs[-1]
-
-
 @pytest.mark.parametrize("target", ROUTES)
 def test_a_packed_body_reaches_the_handler_unpacked_on_every_route(house: House, target: str) -> None:
     serve(house)
@@ -46,7 +41,7 @@ def test_a_packed_body_reaches_the_handler_unpacked_on_every_route(house: House,
 
     house.send("POST", target, packed, "Content-Type: application/json", "Content-Encoding: gzip")
 
-    job = last_job(house)
+    job = house.last_job
     headers = {name.lower(): value for name, value in job.headers}
     assert [bytes(param.value) for param in job.params] == [BODY]
     assert "content-encoding" not in headers and headers["content-length"] == str(len(BODY))

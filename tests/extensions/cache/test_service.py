@@ -1,13 +1,11 @@
-"""Which versions have a cache, and what is told of it."""
+"""What is told of a cache."""
 
 from pathlib import Path
 from typing import Any
 
 from tests.api.house import House
-from tests.kit.shelf import needs
 from tsctl.daemon.core.job import Reply
 from tsctl.daemon.extensions.cache import limits_of
-from tsctl.daemon.extensions.cache.answers import cache_of
 from tsctl.extensions.cache import COMMAND_LINE
 
 CONFIG = "cache: {seconds: 60, bytes: 1MiB}"
@@ -17,20 +15,6 @@ async def ask(house: House, body: bytes = b"x", *headers: str) -> Any:
     answer = await house.ask("POST", "/predictions/m", body, *headers)
     house.clock.advance(1.0)
     return answer
-
-
-async def test_a_version_without_the_setting_has_none_and_nobody_watches_its_requests(tmp_path: Path) -> None:
-    model = await House(tmp_path).serve("m")
-
-    assert cache_of(model) is None
-    assert model.watchers == ()
-
-
-@needs("sequences")
-async def test_a_version_with_sequences_has_none_since_its_answers_depend_on_them(tmp_path: Path) -> None:
-    model = await House(tmp_path).serve("m", config=f"{CONFIG}\nsequenceBatching: true")
-
-    assert cache_of(model) is None
 
 
 def test_describe_tells_how_many_requests_were_hits() -> None:

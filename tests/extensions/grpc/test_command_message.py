@@ -1,8 +1,5 @@
 """A JSON request as `tsctl bench` makes a message of it: read by protobuf itself, and as the daemon reads it."""
 
-import struct
-from typing import Any
-
 from tests.tsctl.tensors.test_requests import WHOLE, read
 from tsctl.daemon.api.tensors.elements import pack
 from tsctl.daemon.api.tensors.steps import finish
@@ -11,26 +8,14 @@ from tsctl.daemon.extensions.grpc.tensor_contents import read_steps
 from tsctl.tensors.bodies import write_grpc_message
 
 
-def message(*inputs: dict[str, Any], **more: Any) -> Any:
-    found = write_grpc_message(read({"inputs": inputs, **more}), "net", "2.0")
-    return message_class("inference.ModelInferRequest").FromString(found)
-
-
-def test_the_request_is_that_of_the_file() -> None:
-    found = message({"name": "x", "datatype": "FP32", "shape": [2, 2], "data": [[1, 2], [3, 4.5]]}, id="7")
-
-    assert (found.model_name, found.model_version, found.id) == ("net", "2.0", "7")
-    [tensor] = found.inputs
-    assert (tensor.name, tensor.datatype, list(tensor.shape)) == ("x", "FP32", [2, 2])
-    assert list(found.raw_input_contents) == [struct.pack("<4f", 1, 2, 3, 4.5)]
-
-
 def test_texts_have_their_lengths_and_large_shapes_their_digits() -> None:
-    found = message(
-        {"name": "t", "datatype": "BYTES", "shape": [2], "data": ["a", "é"]},
-        {"name": "n", "datatype": "INT64", "shape": [1, 300], "data": [-1] * 300},
-    )
+    texts = {"name": "t", "datatype": "BYTES", "shape": [2], "data": ["a", "é"]}
+    numbers = {"name": "n", "datatype": "INT64", "shape": [1, 300], "data": [-1] * 300}
+    written = write_grpc_message(read({"inputs": [texts, numbers]}), "net", "2.0")
 
+    found = message_class("inference.ModelInferRequest").FromString(written)
+
+    assert (found.model_name, found.model_version) == ("net", "2.0")
     assert found.raw_input_contents[0] == b"\x01\0\0\0a\x02\0\0\0\xc3\xa9"
     assert list(found.inputs[1].shape) == [1, 300]
     assert found.raw_input_contents[1] == b"\xff" * 2400

@@ -56,16 +56,6 @@ async def test_inputs_metadata_and_the_missing_version_reach_the_job(tmp_path: P
         assert made.statuses == [200, 200]
 
 
-@pytest.mark.parametrize("names", ["cab", "bca", "yzxab"])
-async def test_several_inputs_reach_the_job_by_name(tmp_path: Path, names: str) -> None:
-    async with grpc_house(tmp_path) as made:
-        await made.house.serve("m")
-        await made.settled(made.call("Predictions", prediction("m", "", **{name: name.encode() for name in names})))
-
-        [job] = jobs_of(made)
-        assert [(param.name, bytes(param.value)) for param in job.params] == [(n, n.encode()) for n in sorted(names)]
-
-
 async def test_a_large_input_is_where_the_worker_reads_it(tmp_path: Path) -> None:
     arena = Arena(2**23)
     data = bytes(COPIED_AT_ONCE) + b"its end"

@@ -4,25 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.api.inference.test_streaming import Flow
 from tests.extensions.grpc.client import GrpcHouse, grpc_house, prediction
 from tsctl.daemon.core.job import Job, Piece, Reply
 
 pytestmark = pytest.mark.slow  # a real server and client
-
-
-class Flow:
-    """Counts what the call reports to the source of the pieces."""
-
-    def __init__(self) -> None:
-        self.wanted = False
-        self.refused = False
-        self.written = 0
-
-    def drained(self) -> None:
-        self.written += 1
-
-    def refuse(self) -> None:
-        self.refused = True
 
 
 async def begun(made: GrpcHouse) -> Job:
@@ -46,7 +32,7 @@ async def test_each_piece_is_a_message_and_is_reported_when_written(tmp_path: Pa
         job.stream(Piece(200, b"first", flow=flow))
         assert flow.wanted
         assert await read(made) == b"first"
-        await made.house.until(lambda: flow.written == 1)
+        await made.house.until(lambda: flow.told == ["drained"])
         job.stream(Piece(200, b"second", flow=flow))
         assert await read(made) == b"second"
         made.house.clock.advance(10.0)
@@ -63,7 +49,7 @@ async def test_a_client_that_leaves_ends_the_stream_at_its_source(tmp_path: Path
         await read(made)
         made.stream.cancel()
 
-        await made.house.until(lambda: flow.refused)
+        await made.house.until(lambda: "refused" in flow.told)
 
 
 @pytest.mark.parametrize(

@@ -24,29 +24,11 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_client_has_what_its_table_says(file: Path) -> None:
-    rights = 'models = ["a", "b-*"]\nrate = 2.5\nburst = 7\npriority = "low"\nbytes = "1MiB"\n'
-    file.write_text(table("mobile", "k", rights) + table("web", "w"))
-
-    clients = read_clients(file)
-
-    assert clients[digest_of("k")] == KnownClient("mobile", ("a", "b-*"), 2.5, 7, True, 1024 * 1024)
-    assert clients[digest_of("w")] == KnownClient("web")
-
-
-def test_an_empty_list_of_models_is_no_model_and_a_file_without_clients_no_client(file: Path) -> None:
-    file.write_text(table("a", "k", "models = []\n"))
-    assert read_clients(file)[digest_of("k")].models == ()
-
-    file.write_text("client = []\n")
-    assert read_clients(file) == {}
-
-
-@pytest.mark.parametrize(("rate", "burst"), [("20", 20), ("2.5", 3), ("0.1", 1)])
-def test_a_burst_is_a_second_of_the_rate_by_default(file: Path, rate: str, burst: int) -> None:
-    file.write_text(table("a", "k", f"rate = {rate}\n"))
-
-    assert read_clients(file)[digest_of("k")].burst == burst
+@said_in("files.txt")
+def test_a_client_has_what_its_table_says(given: str, file: Path) -> str:
+    tables = [table(name, name, rights) for name, rights in json.loads(given).items()]
+    file.write_text("".join(tables) or "client = []\n")
+    return "\n".join(f"{client}" for client in read_clients(file).values())
 
 
 def test_two_keys_of_a_client_share_its_rate(file: Path) -> None:

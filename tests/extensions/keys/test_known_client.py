@@ -1,9 +1,12 @@
 """A known client gets its models and its rate, and is told what it exceeds."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kit.said import reason, said_in
 from tsctl.daemon.core.client import ModelNotAllowed, TooManyRequests, holder_of
 from tsctl.daemon.extensions.keys.known_clients import KnownClient
 
@@ -20,24 +23,13 @@ def admitted(client: KnownClient, times: list[float]) -> list[float]:
     return taken
 
 
-@pytest.mark.parametrize(
-    ("models", "model", "allowed"),
-    [
-        pytest.param(None, "any", True, id="all models where nothing is said"),
-        pytest.param((), "any", False, id="none where no model is named"),
-        pytest.param(("resnet", "bert-*"), "resnet", True, id="a name"),
-        pytest.param(("resnet", "bert-*"), "bert-base", True, id="a pattern"),
-        pytest.param(("resnet", "bert-*"), "resnet2", False, id="no other name"),
-        pytest.param(("bert-*",), "BERT-base", False, id="names have cases"),
-    ],
-)
-def test_the_models_of_a_client(models: tuple[str, ...] | None, model: str, allowed: bool) -> None:
-    client = KnownClient("c", models)
-
-    assert client.may_use(model) == allowed
-    if not allowed:
-        with pytest.raises(ModelNotAllowed, match=f"client `c` does not allow the model `{model}`"):
-            client.admit(model, 0, 0.0)
+@said_in("rights.txt")
+def test_the_models_of_a_client(given: str) -> str:
+    models, model = json.loads(given)
+    client = KnownClient("c", None if models is None else tuple(models))
+    told = reason(lambda: client.admit(model, 0, 0.0), ModelNotAllowed)
+    assert client.may_use(model) == told.startswith("accepted")
+    return told
 
 
 def test_a_share_is_counted_by_key_whatever_the_address() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.api.house import House
 from tsctl.daemon.core.job import Job, Reply
+from tsctl.handlers.wire import Declared, Input
 
 INFER = "/v2/models/m/infer"
 CONFIG = "inputs: [{name: a, datatype: INT32, shape: [-1]}]"
@@ -81,3 +82,25 @@ async def test_a_malformed_one_is_refused_and_counted_once(tmp_path: Path, body:
     assert (status, document["type"]) == (400, "BadRequestException")
     assert house.registry.find("m").metrics.codes == {400: 1}
     assert not house.engine.workers[-1].batches
+
+
+@pytest.mark.parametrize(
+    ("target", "body"),
+    [(INFER, numbers()), ("/v2/models/m/generate", json.dumps({"text_input": "a" * MANY}).encode())],
+    ids=["infer", "generate"],
+)
+async def test_what_happens_while_it_is_read_counts(tmp_path: Path, target: str, body: bytes) -> None:
+    house = House(tmp_path, max_body=10_000_000)
+    house.engine.declared = Declared([Input("text", "text")], batches=False)
+    await house.serve("m", config="clientTimeoutInMills: 1000")
+
+    late = asyncio.ensure_future(house.ask("POST", target, body))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    house.clock.advance(2.0)
+    gone = asyncio.ensure_future(house.ask("POST", target, body))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    await house.registrar.unregister("m", None)
+
+    assert [(await each).status for each in (late, gone)] == [504, 404]

@@ -9,28 +9,7 @@ from tests.kit.said import reason, said_in
 from tsctl.daemon.api.json_text.syntax import WINDOW
 from tsctl.daemon.core.arena import Lease, Place
 from tsctl.daemon.core.errors import BadRequest
-from tsctl.daemon.extensions.openai.requests import Asked, read_request, read_steps
-
-
-def asked(chat: bool = False, **members: object) -> Asked:
-    return read_request(json.dumps({"model": "m", **members}).encode(), chat=chat)
-
-
-def row(found: Asked) -> dict[str, object]:
-    values = [bytes(param.value).decode() for param in found.params]
-    return {
-        param.name: value if param.content_type == "text/plain" else json.loads(value)
-        for param, value in zip(found.params, values, strict=True)
-    }
-
-
-def test_each_member_is_a_part_of_the_row_and_the_prompt_is_its_data() -> None:
-    found = asked(prompt="Once", max_tokens=5, stream=True, stop=["."])
-
-    assert (found.model, found.version, found.stream) == ("m", None, True)
-    assert row(found) == {
-        "model": "m", "prompt": "Once", "max_tokens": 5, "stream": True, "stop": ["."], "data": "Once",
-    }  # fmt: skip
+from tsctl.daemon.extensions.openai.requests import read_request, read_steps
 
 
 class Shared:
@@ -66,32 +45,6 @@ def test_a_long_text_is_copied_a_part_in_each_step_to_where_the_body_is(chat: bo
     assert bytes(found.params[-1].value).decode() == (f"user: {text}\nassistant:" if chat else text)
 
 
-def test_a_model_may_be_named_with_its_version() -> None:
-    found = asked(model="m/2.0", prompt=["Once"])
-
-    assert (found.model, found.version, row(found)["data"]) == ("m", "2.0", "Once")
-
-
-def test_a_chat_is_a_transcript_for_handlers_without_a_template() -> None:
-    parts = [{"type": "text", "text": "See "}, {"type": "image_url", "image_url": {}}, {"type": "text", "text": "this"}]
-    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": parts}]
-
-    found = asked(chat=True, messages=[*messages, {"role": "assistant", "content": None, "tool_calls": []}])
-
-    assert row(found)["data"] == "system: Be brief.\nuser: See this\nassistant: \nassistant:"
-    assert row(found)["messages"][0] == messages[0]  # type: ignore[index]
-
-
-def test_no_member_takes_the_place_of_the_text() -> None:
-    assert row(asked(prompt="Once", data="else"))["data"] == "Once"
-
-
 @said_in("wrong.txt")
 def test_what_is_wrong_is_named(given: str) -> str:
     return reason(lambda: read_request(given.encode(), chat=False), BadRequest)
-
-
-@pytest.mark.parametrize("messages", [[], [{"content": "a"}], "a", [{"role": "user", "content": 3}]])
-def test_messages_that_are_none_are_refused(messages: object) -> None:
-    with pytest.raises(BadRequest, match="`messages` is"):
-        asked(chat=True, messages=messages)

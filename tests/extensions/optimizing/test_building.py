@@ -1,14 +1,15 @@
 """Whether there may be a trial is known when a version is built, and why not."""
 
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from tests.kit.build import make_settings, make_spec
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.extensions.optimizing import building
-from tsctl.daemon.extensions.optimizing.building import first_trial, threads_of
+from tsctl.daemon.extensions.optimizing.building import threads_of, trial_for
 from tsctl.daemon.extensions.optimizing.record import TrialStore
 from tsctl.daemon.extensions.optimizing.trial import Trial, TrialState
 from tsctl.daemon.marfile import parse_manifest
@@ -27,8 +28,9 @@ def auto(
 ) -> Trial | None:
     manifest = parse_manifest({"model": {"modelName": "m", "modelVersion": "1.0", "handler": handler}})
     source = Source("m.mar", folder, None, manifest, document or {})
-    settings = make_settings(batch_size=batch_size, optimize=optimize)
-    return first_trial(source, settings, make_spec(**spec), wish, TrialStore(folder / "trials"), 2)
+    settings, pool = make_settings(batch_size=batch_size, optimize=optimize), SimpleNamespace(spec=make_spec(**spec))
+    model, config = SimpleNamespace(source=source, settings=settings, pool=pool), SimpleNamespace(auto_optimize=wish)
+    return trial_for(cast(Any, model), cast(Any, config), TrialStore(folder / "trials"), 2)
 
 
 def test_one_that_may_be_tried_waits_and_knows_on_what_its_trial_hangs(tmp_path: Path) -> None:

@@ -3,14 +3,10 @@
 import json
 import math
 
-import pytest
-
 from tests.kit.said import said_in
 from tsctl.daemon.extensions.optimizing.due import (
     COMPILING,
-    COST,
     LEAST_BUSY,
-    LIKELY_GAIN,
     Moment,
     is_worth_it,
     short_of_memory,
@@ -27,11 +23,6 @@ UNASKED = ASKED._replace(asked=False, answered=100_000, busy=LEAST_BUSY)
 def test_what_a_trial_waits_for(given: str) -> str:
     changes = json.loads(given)
     return waits_for((ASKED if changes.get("asked", True) else UNASKED)._replace(**changes))
-
-
-def test_it_is_worth_it_once_a_likely_gain_would_have_saved_what_it_costs() -> None:
-    assert pytest.approx(COST) == LEAST_BUSY * LIKELY_GAIN
-    assert is_worth_it(UNASKED) and not is_worth_it(UNASKED._replace(busy=LEAST_BUSY - 1))
 
 
 def test_the_patience_begins_when_it_is_worth_it_not_when_another_trial_ends() -> None:

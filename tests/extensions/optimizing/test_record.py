@@ -7,9 +7,7 @@ import pytest
 
 from tsctl.daemon.extensions.optimizing import VARIABLE
 from tsctl.daemon.extensions.optimizing.choice import TrialRow
-from tsctl.daemon.extensions.optimizing.due import ATTEMPTS
 from tsctl.daemon.extensions.optimizing.record import TrialFacts, TrialRecord, TrialStore, store_of
-from tsctl.daemon.extensions.optimizing.trial import Trial, TrialState
 
 FACTS = TrialFacts(
     archive="a" * 64, handler="image_classifier", python="", processor="EPYC (avx2)", torch="2.14.1", batch_size=8,
@@ -35,18 +33,11 @@ def test_it_is_read_as_it_was_written(store: TrialStore) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"archive": "b" * 64},
-        {"handler": "image_segmenter"},
-        {"python": "/env/bin/python"},
-        {"processor": "Xeon (avx2)"},
-        {"torch": "2.15.0"},
-        {"batch_size": 4},
-        {"threads": 1},
-        {"lossy": {"bf16": 0.01}},
-        {"lossy": {}},
-        {"format": 1},
+        {"archive": "b" * 64}, {"handler": "image_segmenter"}, {"python": "/env/bin/python"},
+        {"processor": "Xeon (avx2)"}, {"torch": "2.15.0"}, {"batch_size": 4}, {"threads": 1},
+        {"lossy": {"bf16": 0.01}}, {"lossy": {}}, {"format": 1},
     ],
-)
+)  # fmt: skip
 def test_another_way_to_run_it_has_a_trial_of_its_own(change: dict[str, object], store: TrialStore) -> None:
     store.write(ENDED)
 
@@ -61,33 +52,8 @@ def test_a_damaged_file_is_as_if_there_were_none(store: TrialStore, tmp_path: Pa
     assert store.read(FACTS) == TrialRecord(FACTS)
 
 
-def test_a_place_that_takes_no_file_is_told(tmp_path: Path) -> None:
-    (tmp_path / "trials").write_text("no directory")
-
-    assert not TrialStore(tmp_path / "trials").write(ENDED)
-
-
 def test_the_environment_may_name_the_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "shared"))
     store_of(tmp_path).write(ENDED)
 
     assert len(list((tmp_path / "shared").iterdir())) == 1
-
-
-@pytest.mark.parametrize(
-    ("record", "state", "names"),
-    [
-        pytest.param(None, TrialState.OFF, None, id="none to be made"),
-        pytest.param(TrialRecord(FACTS), TrialState.WAITING, None, id="none made"),
-        pytest.param(ENDED, TrialState.CHOSEN, ("auto", "compile"), id="a set was chosen"),
-        pytest.param(msgspec.structs.replace(ENDED, chosen=()), TrialState.KEPT, None, id="nothing was faster"),
-        pytest.param(TrialRecord(FACTS, attempts=1), TrialState.WAITING, None, id="one broke down with the daemon"),
-        pytest.param(TrialRecord(FACTS, attempts=ATTEMPTS), TrialState.FAILED, None, id="so did the last one"),
-    ],
-)
-def test_a_version_begins_where_its_record_ends(
-    record: TrialRecord | None, state: TrialState, names: tuple[str, ...] | None
-) -> None:
-    auto = Trial(record, asked=True)
-
-    assert (auto.state, auto.names) == (state, names)

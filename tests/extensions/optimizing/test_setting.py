@@ -74,16 +74,6 @@ def test_a_snapshot_keeps_it_in_the_form_of_an_earlier_version() -> None:
     assert entry.request.overrides.optimize == ("bf16", "compile")
 
 
-def test_a_null_of_an_earlier_version_says_nothing() -> None:
-    content = encode_snapshot(Snapshot(models=(SnapshotEntry(name="m", version="1.0", request=Registration(url="m")),)))
-    document = json.loads(content)
-    document["models"][0]["request"]["wishes"]["optimize"] = None
-
-    (entry,) = decode_snapshot(json.dumps(document).encode()).models
-
-    assert entry.request.overrides == Overrides()
-
-
 def test_what_is_asked_for_reaches_the_workers(house: House) -> None:
     document = ours(house, "optimize: [compile, bf16]")
 

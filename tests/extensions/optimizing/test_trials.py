@@ -70,7 +70,7 @@ async def test_the_sets_and_the_way_to_run_them_are_ordered(tmp_path: Path) -> N
     assert order["trial"]["threads"] == bench.model.pool.threads
     assert order["model"]["directory"] == str(bench.model.source.directory)
     assert order["contentType"] == "image/png"
-    await bench.trials.close()
+    await bench.trials.settle(replaced=False)
 
 
 async def test_a_restart_begins_with_what_was_chosen_and_makes_no_trial(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ async def test_where_workers_cannot_be_loaded_as_chosen_it_is_forgotten_and_trie
     again = Bench(tmp_path)
     await again.start()
     assert again.orders_of_workers[0] is None
-    await bench.trials.close()
+    await bench.trials.settle(replaced=False)
 
 
 async def test_a_version_that_is_removed_ends_its_trial_which_does_not_count(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ async def test_a_version_that_is_removed_ends_its_trial_which_does_not_count(tmp
 async def test_a_stop_ends_the_trial(tmp_path: Path) -> None:
     bench = await trying(tmp_path)
 
-    await bench.trials.close()
+    await bench.trials.settle(replaced=False)
 
     assert (bench.broken_off, bench.state) == (1, TrialState.WAITING)
 
@@ -227,7 +227,7 @@ async def test_an_upgrade_ends_the_trial_and_none_begins_until_it_is_over(tmp_pa
 
     bench.registrar.gate.open()
     await bench.begin()
-    await bench.trials.close()
+    await bench.trials.settle(replaced=False)
 
 
 async def test_what_was_chosen_waits_for_the_end_of_an_upgrade(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ async def test_a_changed_batch_size_ends_the_trial_for_one_of_its_own(tmp_path: 
     await bench.begin()
 
     assert bench.orders[1]["model"]["settings"]["batchSize"] == 16
-    await bench.trials.close()
+    await bench.trials.settle(replaced=False)
 
 
 async def test_one_runs_at_a_time_in_the_whole_daemon(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ async def test_one_runs_at_a_time_in_the_whole_daemon(tmp_path: Path) -> None:
     assert len(bench.orders) == 1
     waiting = bench.trials.of(bench.registry.find("n"))
     assert waiting is not None and waiting.waits == "the trial of another model"
-    await bench.trials.close()
+    await bench.trials.settle(replaced=False)
 
 
 async def test_without_room_it_waits_and_says_so(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ async def test_without_room_it_waits_and_says_so(tmp_path: Path) -> None:
     await bench.look()
 
     assert len(bench.orders) == 1
-    await bench.trials.close()
+    await bench.trials.settle(replaced=False)
 
 
 async def test_without_a_request_to_repeat_it_waits_for_one_and_counts_no_attempt(tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ async def test_without_a_request_to_repeat_it_waits_for_one_and_counts_no_attemp
     await bench.look()
 
     assert [order["contentType"] for order in bench.orders] == ["text/plain"]
-    await bench.trials.close()
+    await bench.trials.settle(replaced=False)
 
 
 async def test_a_disk_that_takes_no_record_is_no_reason_to_try_again_and_again(tmp_path: Path) -> None:
@@ -323,7 +323,7 @@ async def test_one_that_nobody_asked_for_begins_after_much_work(tmp_path: Path) 
     await bench.look()
 
     assert len(bench.orders) == 1
-    await bench.trials.close()
+    await bench.trials.settle(replaced=False)
 
 
 async def test_no_names_pin_the_defaults(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.extensions.optimizing.choice import TrialRow
 from tsctl.daemon.extensions.optimizing.program import TrialFailed, TrialRows
 from tsctl.daemon.extensions.optimizing.trial import Trial, TrialState
-from tsctl.daemon.extensions.optimizing.trials import TrialRunner
+from tsctl.daemon.extensions.optimizing.trials import OptimizingService
 from tsctl.daemon.models.version import ModelVersion
 
 ROOMY = (1, 1 << 50)  # bytes of a worker, and those that are left
@@ -40,7 +40,7 @@ class Bench(StubDaemon):
         self.running = False
         self.room = ROOMY
         self.time = FakeClock(1e9)
-        self.trials = TrialRunner(
+        self.trials = OptimizingService(
             self.registry, self.registrar, self.config, self.time, self._run, lambda pool: self.room
         )  # fmt: skip
         self.registrar.factory.following = (("", self.trials.follow),)

@@ -1,8 +1,11 @@
 """A registration over stub workers, with the service that loads and unloads versions."""
 
+from types import SimpleNamespace
+from typing import cast
+
 from tests.kit.daemon import StubDaemon
+from tsctl.daemon.extension import Kernel
 from tsctl.daemon.extensions.residency import ResidencyExtension
-from tsctl.daemon.extensions.residency.residency import Residency
 from tsctl.daemon.extensions.residency.service import ResidencyService
 from tsctl.daemon.server.kernel import connect
 from tsctl.daemon.workers.stub import StubEngine
@@ -13,6 +16,10 @@ class ResidentDaemon(StubDaemon):
 
     def use(self, engine: StubEngine) -> None:
         super().use(engine)
-        service = ResidencyService(self.registry, Residency(self.registrar.live, engine.clock, {}))
+        parts = SimpleNamespace(
+            registry=self.registry, registrar=self.registrar, clock=engine.clock, templates=None,
+            config=SimpleNamespace(models_memory=None), gpus=SimpleNamespace(cards=()),
+        )  # fmt: skip
+        service = ResidencyService(cast(Kernel, parts))
         service.extension = ResidencyExtension()
         connect(self.registrar, [service])

@@ -31,15 +31,6 @@ async def answered(bench: ResidentDaemon, model: ModelVersion, name: str) -> int
     return bench.client.statuses[name]
 
 
-async def test_a_model_without_a_number_of_workers_has_one_when_it_is_loaded(tmp_path: Path) -> None:
-    bench = ResidentDaemon(tmp_path)
-    model = await register(bench)
-
-    assert model.pool.wanted == 0
-    assert await answered(bench, model, "a") == 200
-    assert model.pool.ready == 1
-
-
 async def test_a_model_without_a_number_of_workers_keeps_its_one_when_it_is_built_anew_to_stay(tmp_path: Path) -> None:
     bench = ResidentDaemon(tmp_path)
     model = await register(bench)

@@ -8,16 +8,40 @@ from typing import cast
 
 import pytest
 
-from tests.extensions.rollouts.rolling import ROLLOUT, RollingDaemon
+from tests.kit.daemon import StubDaemon
+from tsctl.daemon.extension import Kernel
+from tsctl.daemon.extensions.rollouts import RolloutsExtension
 from tsctl.daemon.extensions.rollouts.decision import Decision
 from tsctl.daemon.extensions.rollouts.evidence import Samples
-from tsctl.daemon.extensions.rollouts.rollout import Rollout, RolloutEvent, RolloutState
+from tsctl.daemon.extensions.rollouts.rollout import Rollout, RolloutEvent, RolloutState, parse_conditions
+from tsctl.daemon.extensions.rollouts.rollouts import Rollouts
 from tsctl.daemon.extensions.rollouts.sequential import Trials
 from tsctl.daemon.extensions.rollouts.service import RolloutsService
 from tsctl.daemon.metrics.histogram import Counts
 from tsctl.daemon.models.persistence.snapshot import Snapshot, decode_snapshot, read_snapshot
 from tsctl.daemon.models.persistence.snapshot_file import encode_snapshot
 from tsctl.daemon.models.routing.route import parse_route
+from tsctl.daemon.server.kernel import connect
+from tsctl.daemon.workers.stub import StubEngine
+
+ROLLOUT = Rollout(
+    version="2.0", steps=(10.0, 100.0), every=3600.0, conditions=parse_conditions("", compare=False),
+    before=(("1.0", 100.0),),
+)  # fmt: skip
+
+
+class RollingDaemon(StubDaemon):
+    """A registration with the service of rollouts."""
+
+    rollouts: RolloutsService
+
+    def use(self, engine: StubEngine) -> None:
+        super().use(engine)
+        noted = SimpleNamespace(events=self.registrar.events)
+        parts = SimpleNamespace(registry=self.registry, registrar=self.registrar, clock=engine.clock, observation=noted)
+        self.rollouts = RolloutsService(cast(Kernel, parts))
+        self.rollouts.extension = RolloutsExtension()
+        connect(self.registrar, [self.rollouts])
 
 
 async def rolling(tmp_path: Path) -> RollingDaemon:
@@ -63,8 +87,7 @@ async def test_after_a_stop_in_order_the_step_goes_on_with_what_it_had_shown(tmp
     count(bench, "1.0", 3000)
     found(bench)  # the bound of the latency is known from now on
     count(bench, "2.0", 30, 2)
-    await bench.rollouts.remember()
-    bench.rollouts.close()
+    await bench.rollouts.settle(replaced=False)
 
     again = await bench.restart()
     count(again, "2.0", 10)
@@ -77,7 +100,7 @@ async def test_after_a_stop_in_order_the_step_goes_on_with_what_it_had_shown(tmp
 async def test_what_a_step_had_shown_is_not_that_of_the_next_step(tmp_path: Path) -> None:
     bench = await rolling(tmp_path)
     count(bench, "2.0", 30, 2)
-    await bench.rollouts.remember()
+    await bench.rollouts.settle(replaced=False)
     rollouts, rollout = bench.rollouts, bench.rollouts.by_model["m"]
     assert rollout.samples is not None
 
@@ -85,18 +108,6 @@ async def test_what_a_step_had_shown_is_not_that_of_the_next_step(tmp_path: Path
 
     assert bench.rollouts.by_model["m"] == replace(ROLLOUT, step=1, reason="a reason")
     assert found(bench) == [Trials(0, 0), None]
-    rollouts.close()
-
-
-async def test_a_stop_without_a_rollout_writes_nothing(tmp_path: Path) -> None:
-    bench = await rolling(tmp_path)
-    await bench.rollouts.end("m", RolloutEvent.BACK, "a reason")
-    before = bench.snapshot.stat()
-
-    await bench.rollouts.remember()
-
-    assert bench.snapshot.stat() == before
-    bench.rollouts.close()
 
 
 async def test_one_that_has_ended_is_kept_to_be_shown_and_does_not_go_on(tmp_path: Path) -> None:
@@ -155,10 +166,9 @@ def test_a_rollout_is_written_as_it_is_read() -> None:
 
 def taken_up(content: bytes) -> dict[str, Rollout]:
     """Return the rollouts that a service takes up from a snapshot's content."""
-    rollouts: dict[str, Rollout] = {}
-    service = SimpleNamespace(rollouts=SimpleNamespace(restore=rollouts.update))
-    RolloutsService.restore(cast(RolloutsService, service), decode_snapshot(content).extensions["rollouts"])
-    return rollouts
+    service = cast(Rollouts, SimpleNamespace(_reserve=lambda name: None))
+    Rollouts.restore(service, decode_snapshot(content).extensions["rollouts"])
+    return service.by_model
 
 
 def test_a_snapshot_of_the_first_format_is_read() -> None:

@@ -1,11 +1,10 @@
 """The life of a rollout, its routes, and its decisions."""
 
 import json
-import re
 
 import pytest
 
-from tests.kit.said import said_in
+from tests.kit.said import reason, said_in
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.extensions.rollouts.decision import decide, find
 from tsctl.daemon.extensions.rollouts.rollout import (
@@ -58,43 +57,9 @@ def test_the_tests_of_all_steps_and_of_the_comparison_share_the_chance_of_a_fals
     assert asked.alpha * (len(asked.steps) + 1) * 2 == pytest.approx(FALSE_ALARM)
 
 
-@pytest.mark.parametrize(
-    ("text", "steps"),
-    [("1,10,50,100", (1, 10, 50, 100)), ("5%, 20%", (5, 20, 100)), ("100", (100,)), ("0.5", (0.5, 100))],
-)
-def test_steps_are_rising_percentages_up_to_100(text: str, steps: tuple[float, ...]) -> None:
-    assert parse_steps(text) == steps
-
-
-@pytest.mark.parametrize("text", ["", "0,100", "10,10", "50,10", "10,200", "101", "nan", "a", "-1"])
-def test_other_steps_are_refused(text: str) -> None:
-    with pytest.raises(BadRequest, match="steps is"):
-        parse_steps(text)
-
-
-@pytest.mark.parametrize(("text", "seconds"), [("2m", 120.0), ("30s", 30.0), ("1.5h", 5400.0), ("7", 7.0)])
-def test_a_time_has_a_unit(text: str, seconds: float) -> None:
-    assert parse_every(text) == seconds
-
-
-@pytest.mark.parametrize("text", ["", "0", "-1s", "m", "9999h", "2d"])
-def test_other_times_are_refused(text: str) -> None:
-    with pytest.raises(BadRequest, match="every is"):
-        parse_every(text)
-
-
-def test_usual_conditions_and_those_of_a_comparison() -> None:
-    texts = [
-        [each.text for each in parse_conditions(text, compare=compare)]
-        for text, compare in (("", False), ("", True), ("p50>2x", True), ("differs>5%", True), ("p50>2x,p50>2x", False))
-    ]
-
-    assert texts == [
-        ["errors>1%", "p99>1.5x"],
-        ["errors>1%", "p99>1.5x", "differs>1%"],
-        ["p50>2x", "differs>1%"],
-        ["differs>5%", "errors>1%", "p99>1.5x"],
-        ["p50>2x"],
-    ]
-    with pytest.raises(BadRequest, match=re.escape("`differs>1%` compares answers: add --compare.")):
-        parse_conditions("differs>1%", compare=False)
+@said_in("plans.txt")
+def test_what_a_client_asks_for(given: str) -> str:
+    what, _, text = given.partition(" ")
+    if what in ("conditions", "comparing"):
+        return reason(lambda: [each.text for each in parse_conditions(text, compare=what == "comparing")], BadRequest)
+    return reason(lambda: {"steps": parse_steps, "every": parse_every}[what](text), BadRequest)

@@ -2,14 +2,15 @@
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from tests.api.house import House
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.job import Reply
-from tsctl.daemon.events.events import Events
+from tsctl.daemon.extension import Kernel
+from tsctl.daemon.extensions.rollouts.rollout import Rollout
 from tsctl.daemon.extensions.rollouts.rollouts import Rollouts
 from tsctl.daemon.extensions.rollouts.service import RolloutsService
 
@@ -33,7 +34,7 @@ async def pass_time(house: House, seconds: int) -> None:
     """Let seconds pass, and each decision be carried out."""
     for _ in range(seconds):
         house.clock.advance(1.0)
-        for task in list(house.service(RolloutsService).rollouts._tasks):
+        for task in list(house.service(RolloutsService)._tasks):
             await task
 
 
@@ -75,10 +76,12 @@ def test_a_decision_that_raises_is_not_the_last_one() -> None:
         calls += 1
         raise RuntimeError(name)
 
-    nothing: Any = None
-    registry = cast(Any, SimpleNamespace(expects=expects, reservations={}))
-    rollouts = Rollouts(registry, nothing, nothing, nothing, clock, Events())
-    rollouts.restore({"m": cast(Any, SimpleNamespace(going_on=True, version="2.0", versions=("2.0",)))})
+    parts = SimpleNamespace(
+        registry=SimpleNamespace(expects=expects), clock=clock,
+        registrar=SimpleNamespace(routes=None, ledger=None, gate=None), observation=SimpleNamespace(events=None),
+    )  # fmt: skip
+    rollouts = Rollouts(cast(Kernel, parts))
+    rollouts.by_model["m"] = cast(Rollout, SimpleNamespace(going_on=True))
     rollouts.begin()
 
     for _ in range(2):

@@ -7,7 +7,7 @@ import pytest
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.extensions.scaling import service as resources
-from tsctl.daemon.extensions.scaling.service import FRESH, Autoscaling
+from tsctl.daemon.extensions.scaling.service import FRESH, ScalingService
 from tsctl.daemon.models.registry import Registry
 
 GIB = 1024**3
@@ -53,7 +53,7 @@ class Scaled:
         self.clock.advance(load_time)
         registry = Registry()
         registry.add(self.model)
-        self.autoscaling = Autoscaling(registry, self.clock, gpus or StubGpus({}))
+        self.autoscaling = ScalingService(registry, {}, self.clock, gpus or StubGpus({}))
         self.autoscaling.begin()
 
     def ask(self, rate: float, seconds: float) -> None:

@@ -1,13 +1,13 @@
 """An archive that takes a version's place begins with the number of workers that the traffic has chosen."""
 
-from functools import partial
 from typing import Any
 
 import pytest
 
 from tests.kit.daemon import StubDaemon
 from tests.models.replacements import other, replace
-from tsctl.daemon.extensions.scaling.service import carry_over
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.extensions.scaling.service import ScalingService
 from tsctl.daemon.models.registrar import Registration
 from tsctl.daemon.models.settings import Overrides
 
@@ -23,7 +23,8 @@ from tsctl.daemon.models.settings import Overrides
 async def test_a_replacement_begins_with(
     target: float, overrides: dict[str, Any], expected: int, bench: StubDaemon
 ) -> None:
-    bench.registrar.factory.following = [("", partial(carry_over, bench.registrar.live.loading))]
+    service = ScalingService(bench.registry, bench.registrar.live.loading, FakeClock(), dict)
+    bench.registrar.factory.following = [("", service.follow)]
     asked = Overrides(workers=1, max_workers=4, target_queue=target)
     old = await bench.registrar.register(Registration(url=bench.mar(), overrides=asked))
     old.pool.scale(3)

@@ -1,25 +1,18 @@
 """The headers of sequences."""
 
-import pytest
+import json
 
-from tsctl.daemon.extensions.sequences.marks import SequenceHeaders, ended_by, read_mark, with_mark, with_new_id
+from tests.kit.said import said_in
+from tsctl.daemon.extensions.sequences.marks import USUAL, SequenceHeaders, ended_by, read_mark, with_mark, with_new_id
 
-
-def test_the_client_names_the_sequence() -> None:
-    mark = read_mark([("ts_request_sequence_id", "a"), ("ts_request_sequence_end", "true")])
-
-    assert mark == ("a", False, True, False)
+NAMES = SequenceHeaders("X-Dialogue", "X-Begin", "X-End")
 
 
-def test_names_are_compared_without_case_and_the_last_counts() -> None:
-    mark = read_mark([("Ts_Request_Sequence_Id", "a"), ("TS_REQUEST_SEQUENCE_ID", " b ")])
-
-    assert mark.id == "b"
-
-
-@pytest.mark.parametrize("value", ["false", "", "1", "yes"])
-def test_only_true_is_true(value: str) -> None:
-    assert not read_mark([("ts_request_sequence_id", "a"), ("ts_request_sequence_start", value)]).start
+@said_in("marks.txt")
+def test_what_headers_say_of_a_sequence(given: str) -> str:
+    which, headers = json.loads(given)
+    names = {"usual": USUAL, "other": NAMES}[which]
+    return f"{read_mark(headers, names)}, ends {ended_by(headers, names)}"
 
 
 def test_without_an_id_a_new_sequence_starts_and_the_handler_and_the_client_are_told() -> None:
@@ -49,21 +42,6 @@ def test_headers_of_a_client_that_names_its_sequence_stay() -> None:
 
     assert with_mark(headers, mark) == headers
     assert with_new_id([], mark) == []
-
-
-def test_an_answer_may_end_several_sequences() -> None:
-    assert ended_by([("a", "b"), ("ts_request_sequence_end", "x; y;;z ")]) == ["x", "y", "z"]
-
-
-NAMES = SequenceHeaders("X-Dialogue", "X-Begin", "X-End")
-
-
-def test_with_other_names_only_these_count() -> None:
-    headers = [("x-dialogue", "a"), ("X-BEGIN", "true"), ("ts_request_sequence_id", "b")]
-
-    assert read_mark(headers, NAMES) == ("a", True, False, False)
-    assert read_mark([("X-Dialogue", "a"), ("X-End", "true")], NAMES) == ("a", False, True, False)
-    assert ended_by([("x-end", "a;b"), ("ts_request_sequence_end", "c")], NAMES) == ["a", "b"]
 
 
 def test_a_new_id_is_told_under_the_chosen_names() -> None:

@@ -1,52 +1,24 @@
 """Which of TorchServe's log files are written: LOG_LOCATION, METRICS_LOCATION, the metrics mode, log4j's file."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from tests.kit.said import said_in
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.errors import StartError
 
 LOGS = {"ts_log", "model_log", "access_log"}
-METRICS = {"ts_metrics", "model_metrics"}
 
 
-def test_none_is_written_unless_asked_for() -> None:
-    assert resolve({}, {}).log_files == {}
-
-
-@pytest.mark.parametrize("variable", ["LOG_LOCATION", "TSCTL_LOG_LOCATION"])
-def test_log_location_names_the_directory_of_three(variable: str, tmp_path: Path) -> None:
-    config = resolve({}, {variable: str(tmp_path)})
-
-    assert config.log_files == {name: tmp_path / f"{name}.log" for name in LOGS}
-    assert config.origins["log_location"] == "environment"
-
-
-def test_metrics_location_names_the_directory_of_the_others(tmp_path: Path) -> None:
-    files = resolve({}, {"METRICS_LOCATION": str(tmp_path), "LOG_LOCATION": ""}).log_files
-
-    assert files == {name: tmp_path / f"{name}.log" for name in METRICS}
-
-
-@pytest.mark.parametrize(
-    ("mode", "environment", "place"),
-    [
-        ("log", {}, "state/logs"),
-        ("legacy", {"LOG_LOCATION": "logs"}, "logs"),
-        ("log", {"METRICS_LOCATION": "metrics", "LOG_LOCATION": "logs"}, "metrics"),
-        ("prometheus", {}, None),
-    ],
-)
-def test_a_mode_that_logs_metrics_has_a_place_for_them(
-    mode: str, environment: dict[str, str], place: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@said_in("places.txt")
+def test_which_files_are_written(given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
-
-    files = resolve({"metrics_mode": mode, "state_dir": str(tmp_path / "state")}, environment).log_files
-
-    found = {path.parent for name, path in files.items() if name in METRICS}
-    assert found == (set() if place is None else {tmp_path / place})
+    flags, environment = json.loads(given)
+    config = resolve({"state_dir": "state", **flags}, environment)
+    files = " ".join(f"{path.relative_to(tmp_path)}" for _, path in sorted(config.log_files.items()))
+    return f"{files or 'none'}, log_location by {config.origins['log_location']}"
 
 
 def test_a_mode_that_is_none_is_refused() -> None:

@@ -1,7 +1,6 @@
 """TorchServe's files of a configuration: the line of a request, and nothing where none is wanted."""
 
 import json
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,11 +8,10 @@ import pytest
 
 from tests.kit.daemon import StubDaemon
 from tests.kit.said import said_in
-from tsctl.daemon.api.metric_selection import selection_of
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.events.events import Events
-from tsctl.daemon.extensions.torchserve_logs.logs import TorchServeLogs, TorchServeLogsService, access_line
+from tsctl.daemon.extensions.torchserve_logs.logs import TorchServeLogsService, access_line
 from tsctl.daemon.http.messages import Request
 from tsctl.daemon.server.observation import Observation
 
@@ -23,39 +21,31 @@ def test_a_request_is_torchserves_line(given: str) -> str:
     return access_line(Request(headers=[], **json.loads(given)), 200, 0.0039)
 
 
-def logs_of(**settings: str) -> TorchServeLogs:
-    config, clock = resolve(settings, {}), FakeClock()
-    return TorchServeLogs(config, selection_of(config), clock, clock.soon)
-
-
-def followed(logs: TorchServeLogs) -> tuple[bool, bool]:
-    """Return whether requests are noted, and the output of workers."""
-    return logs.write_answer is not None, logs.output_copy("m", "1.0") is not None
-
-
-def test_where_no_file_is_wanted_nothing_is_to_be_called() -> None:
-    logs = logs_of()
-
-    assert (logs.metrics is not None, *followed(logs)) == (False, False, False)
-
-
-def test_each_place_wants_its_own_part(tmp_path: Path) -> None:
-    logs, metrics = logs_of(log_location=str(tmp_path)), logs_of(metrics_location=str(tmp_path))
-    found = [(each.metrics is not None, *followed(each)) for each in (logs, metrics)]
-    for each in (logs, metrics):
-        each.close()
-
-    assert found == [(False, True, True), (True, False, True)]
-
-
-def service_of(bench: StubDaemon, place: str = "log_location") -> TorchServeLogsService:
+def service_of(
+    bench: StubDaemon, place: str = "log_location", observation: Observation | None = None
+) -> TorchServeLogsService:
     """Return the service of a daemon that writes TorchServe's files to its root: its snapshots to `config` there."""
-    config, clock = resolve({place: str(bench.root)}, {}), FakeClock()
+    config, clock = resolve({place: str(bench.root)} if place else {}, {}), FakeClock()
     parts: Any = SimpleNamespace(
-        config=config, clock=clock, observation=Observation(Events(), clock, clock.soon), gpus=None,
+        config=config, clock=clock, observation=observation or Observation(Events(), clock, clock.soon), gpus=None,
         registry=bench.registry, registrar=bench.registrar,
     )  # fmt: skip
     return TorchServeLogsService(parts)
+
+
+@pytest.mark.parametrize(
+    ("place", "wanted"),
+    [("", (False, False, False)), ("log_location", (False, True, True)), ("metrics_location", (True, False, True))],
+)
+async def test_each_place_wants_its_own_part_and_nothing_else_is_called(
+    bench: StubDaemon, place: str, wanted: tuple[bool, ...]
+) -> None:
+    clock = FakeClock()
+    observation = Observation(Events(), clock, clock.soon)
+    service_of(bench, place, observation).close()
+
+    called = (observation.metrics.log, observation.requests.copy, bench.registrar.factory.logs.copy_of("m", "1.0"))
+    assert tuple(each is not None for each in called) == wanted
 
 
 @pytest.mark.parametrize(("left", "written"), [([], ["shutdown"]), (["m"], [])], ids=["all", "all but one"])

@@ -1,10 +1,13 @@
 """Each value of TorchServe's metrics is a line of its file, as the operator's selection says."""
 
 import re
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from tests.metrics.test_metrics import run
+from tsctl.daemon.extensions.torchserve_logs.files import TorchServeFile
 from tsctl.daemon.extensions.torchserve_logs.logs import WorkerNames, copy_of
 from tsctl.daemon.extensions.torchserve_logs.metric_log import MetricLog, PrintedMetric
 from tsctl.daemon.metrics.metrics import Metrics
@@ -106,25 +109,16 @@ def test_the_names_of_workers_and_gpus_are_dimensions() -> None:
     ]
 
 
-class Written:
-    """A file that keeps its lines."""
-
-    def __init__(self) -> None:
-        self.lines: list[tuple[str, str, str, str]] = []
-
-    def write(self, level: str, thread: str, logger: str, text: str) -> None:
-        self.lines.append((level, thread, logger, text))
-
-
 def test_the_output_of_workers_goes_to_the_models_log_and_its_measurements_to_their_file() -> None:
-    lines, file = Lines(), Written()
-    copy = copy_of("net", "1.0", [file], lines.log)
+    lines, written = Lines(), list[tuple[str, ...]]()
+    file = SimpleNamespace(write=lambda *line: written.append(line))
+    copy = copy_of([cast(TorchServeFile, file)], lines.log, "net", "1.0")
 
     copy("loading\n[METRICS]Heat.C:3|#|#type:GAUGE|#hostname:vm,1700000000\n[METRICS]broken", 1, "stdout")
     copy("oh dear", 1, "stderr")
     copy("(3 lines were dropped)", 1, "daemon")
 
-    assert file.lines == [
+    assert written == [
         ("INFO", "W-9000-net_1.0-stdout", "MODEL_LOG", "loading"),
         ("INFO", "W-9000-net_1.0-stdout", "MODEL_LOG", "[METRICS]broken"),
         ("WARN", "W-9000-net_1.0-stderr", "MODEL_LOG", "oh dear"),

@@ -150,6 +150,7 @@ def test_a_request_that_is_not_recorded_keeps_its_headers_and_costs_no_span() ->
 
     assert not plain.watchers and not unsampled.watchers
     assert told(unsampled) == UNSAMPLED
+    assert not Traced(ratio=1.0).predict("c", UNSAMPLED).watchers, "what the caller does not record"
     assert ("traceparent", "") not in plain.headers
     assert version.spans == []
 

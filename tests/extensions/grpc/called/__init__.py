@@ -19,7 +19,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from tests.api.conversations import talk
 from tests.extensions.grpc.client import HEALTH, INFERENCE, GrpcHouse, grpc, grpc_house
 from tests.extensions.grpc.test_management import managed
-from tsctl.daemon.extensions.grpc.management.torchserve import SERVICE
+from tsctl.daemon.extensions.grpc.management import SERVICE
 from tsctl.daemon.extensions.grpc.oip import SERVICES
 from tsctl.daemon.extensions.grpc.protos.messages import message_class, service
 

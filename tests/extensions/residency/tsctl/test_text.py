@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from tests.kit.said import said_in
 from tsctl.extensions.residency.text import comes_and_goes, load_facts, memory_facts, residence_facts, short_state
 
@@ -26,29 +24,15 @@ def test_the_state_its_reason_and_its_end(given: str) -> str:
     return "\n".join(residence_facts(residence(**json.loads(given)), NOW))
 
 
-@pytest.mark.parametrize(
-    ("state", "reason", "word"),
-    [
-        ("unloaded", "idle", "idle"), ("unloading", "room", "budget"), ("held", "operator", "by hand"),
-        ("loaded", "operator", ""), ("loading", "request", ""), ("unloaded", "", ""),
-    ],
-)  # fmt: skip
-def test_the_reason_in_a_word(state: str, reason: str, word: str) -> None:
-    assert short_state(residence(state=state, reason=reason)) == word
+@said_in("words.txt")
+def test_the_reason_in_a_word(given: str) -> str:
+    return short_state(residence(**json.loads(given)))
 
 
-def test_memory_is_taken_or_needed() -> None:
-    assert memory_facts(residence()) == ["takes 3.0 MiB on host"]
-    assert memory_facts(residence(state="unloaded", template=2**20, memory={"host": 2**20, "gpu0": 2**30})) == [
-        "takes 1.0 MiB on host, 1.0 GiB on gpu0 when loaded",
-        "its template keeps 1.0 MiB, ready for the next request",
-    ]
-    assert memory_facts(residence(memory={})) == []
-
-
-def test_loads_are_counted() -> None:
-    assert load_facts(residence()) == ["the last load took 0.50 s", "loaded 3 times, unloaded once"]
-    assert load_facts(residence(loadSeconds=None)) == []
+@said_in("facts.txt")
+def test_its_memory_and_its_loads(given: str) -> str:
+    document = residence(**json.loads(given))
+    return "\n".join([*memory_facts(document), *load_facts(document)])
 
 
 def test_a_version_that_is_loaded_at_once_has_nothing_to_tell() -> None:

@@ -1,1 +1,0 @@
-"""Management over gRPC: TorchServe's service and the protocol's repository, answered by HTTP's own routes."""

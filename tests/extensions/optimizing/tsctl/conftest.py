@@ -1,5 +1,0 @@
-"""The fixtures of the command line's own tests."""
-
-from tests.tsctl.conftest import daemon as daemon
-from tests.tsctl.conftest import invoke as invoke
-from tests.tsctl.conftest import own_places as own_places
