@@ -1,6 +1,7 @@
 """A change is on the disk before it is answered, and nothing else is."""
 
 import asyncio
+import json
 import os
 import stat
 from pathlib import Path
@@ -11,6 +12,7 @@ from tests.kit.daemon import NEVER, StubDaemon, until
 from tsctl.daemon.core.errors import NotRemembered, WorkersFailed
 from tsctl.daemon.models.change import change_settings
 from tsctl.daemon.models.persistence import snapshot
+from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
 from tsctl.daemon.models.registrar import Registration, no_progress
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.settings import Overrides
@@ -29,6 +31,17 @@ async def test_a_registration_is_remembered_as_it_was_asked_for(bench: StubDaemo
     assert entry.request == request
     assert entry.default and not entry.chosen and not entry.listed
     assert model.source.unpacked is not None and entry.unpacked == model.source.unpacked.name
+
+
+async def test_a_file_is_current_whoever_has_written_it_until_another_does(bench: StubDaemon) -> None:
+    await bench.register(bench.mar())
+    bench.snapshot.write_text(json.dumps(json.loads(bench.snapshot.read_bytes())))  # as another tsctl may
+
+    memory = SnapshotFile(bench.snapshot, print)
+
+    assert memory.is_current()
+    bench.snapshot.write_bytes(b"{}")
+    assert not memory.is_current()
 
 
 async def test_scaling_is_remembered_and_the_rest_of_the_request_stays(bench: StubDaemon) -> None:
