@@ -148,8 +148,7 @@ def _decode_overrides(_: type, document: Any) -> Overrides:
         msgspec.ValidationError: a value is of the wrong type. (Limits are checked when the model is made.)
     """
     values = msgspec.convert(document, dict[str, Any])
-    known = {name: ROWS[name].kind.stored for name in values.keys() & ROWS.keys() if values[name] is not None}
-    said = {name: msgspec.convert(values[name], kind) for name, kind in known.items()}
+    said = {name: msgspec.convert(values[name], ROWS[name].kind.stored) for name in values.keys() & ROWS.keys()}
     return Overrides(since=msgspec.convert(values.get("since", {}), dict[str, str]), **said)
 
 

@@ -15,6 +15,7 @@ from tsctl.daemon.model_settings.kinds import Boolean, Duration, Integer, TimeSp
 from tsctl.daemon.model_settings.resources import Cpus, Size
 
 JSON = [("Content-Type", "application/json")]
+NO_NUMBERS: list[Any] = [-2, 7.5, True, [7], {}, "seven", "9" * 5000]
 
 
 def query(text: str) -> Parameters:
@@ -105,7 +106,7 @@ def test_a_whole_number(given: Parameters, number: int) -> None:
 @pytest.mark.parametrize(
     ("value", "kind", "expected"),
     [
-        *((each, Integer(), "a whole number of at least 0") for each in (-2, 7.5, True, [7], {}, "seven", "9" * 5000)),
+        *((each, Integer(), "a whole number of at least 0") for each in NO_NUMBERS),
         (float("nan"), Integer(), "a whole number of at least 0"),
         ("1000000001", Integer(1), "at most 1000000000"),
         *((each, Duration(), "a number from 0 to 1e9") for each in (-0.5, True, [1], "soon", float("inf"), 10**400)),

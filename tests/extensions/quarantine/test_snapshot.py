@@ -1,17 +1,17 @@
-"""A snapshot remembers whether a version has a quarantine, in the form of earlier versions."""
+"""A snapshot remembers whether a version has a quarantine."""
 
 import pytest
 
-from tests.models.persistence.test_earlier_snapshots import document, overrides_in
+from tests.models.persistence.test_snapshot import entry_with
 from tsctl.daemon.models.persistence.snapshot import BrokenSnapshot, decode_snapshot
 from tsctl.daemon.models.persistence.snapshot_file import encode_snapshot
 from tsctl.daemon.models.settings import Overrides
 
 
-def test_the_quarantine_that_an_earlier_version_wrote_is_read_and_written_back() -> None:
-    snapshot = decode_snapshot(document({"quarantine": False}))
+def test_whether_a_version_has_a_quarantine_is_written_and_read() -> None:
+    snapshot = decode_snapshot(entry_with({"quarantine": False}))
 
     assert snapshot.models[0].request.overrides == Overrides(quarantine=False)
-    assert overrides_in(encode_snapshot(snapshot))["quarantine"] is False
+    assert decode_snapshot(encode_snapshot(snapshot)) == snapshot
     with pytest.raises(BrokenSnapshot, match="Expected `"):
-        decode_snapshot(document({"quarantine": 1}))
+        decode_snapshot(entry_with({"quarantine": 1}))
