@@ -68,9 +68,7 @@ def management_routes(
     *,
     local_paths: bool,
     registers: bool = True,
-    further: FieldsOf = no_fields,
-    members: FieldsOf = no_fields,
-    served: FieldsOf = no_fields,
+    fields: FieldsOf = no_fields,
     operations: Callable[[], Paths] = dict,
 ) -> dict[str, Route]:
     """Return the routes.
@@ -80,12 +78,11 @@ def management_routes(
             `/tsctl`.
         local_paths: whether archives outside the model store may be registered here.
         registers: whether models may be registered and unregistered here.
-        further, members: as in `describe`.
-        served: as in `own_route`.
+        fields: returns those of extensions.
         operations: returns the descriptions of the routes that extensions add.
     """
 
-    described = partial(describe, further=further, members=members, others=registry)
+    described = partial(describe, fields=fields, others=registry)
 
     async def models(exchange: Exchange, path: list[str]) -> None:
         if path and exchange.request.method != "OPTIONS":
@@ -144,7 +141,7 @@ def management_routes(
         "workflows": refuse_workflows,
         "": root,
     }
-    return found if own is None else found | {"tsctl": own_route(registry, own, served)}
+    return found if own is None else found | {"tsctl": own_route(registry, own, fields)}
 
 
 async def _describe(

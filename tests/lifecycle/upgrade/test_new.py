@@ -57,18 +57,18 @@ async def test_the_place_is_taken_when_it_is_given() -> None:
     taking = asyncio.ensure_future(predecessor.take_over(work, "2.0"))
     heard = [decode_from_new(await channel.hear()) for _ in range(2)]
     assert not taking.done()
-    await channel.tell(TakeOver([Totals({"2XX": 1})]))
+    await channel.tell(TakeOver([Totals({"answers": {"2XX": 1}})]))
     counts = await taking
     await predecessor.taken()
 
-    assert counts == [Totals({"2XX": 1})]
+    assert counts == [Totals({"answers": {"2XX": 1}})]
     assert heard == [Progress(1, 2), ReadyToTakeOver("2.0")]
     assert decode_from_new(await channel.hear()) == TakenOver()
     counted: list[Totals] = []
-    await channel.tell(Totals({"2XX": 2}))
+    await channel.tell(Totals({"answers": {"2XX": 2}}))
     channel.close()
     await predecessor.follow_counts(counted.append)
-    assert counted == [Totals({"2XX": 2})]
+    assert counted == [Totals({"answers": {"2XX": 2}})]
     predecessor.close()
 
 

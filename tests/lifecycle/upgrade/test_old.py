@@ -21,14 +21,14 @@ from tsctl.daemon.lifecycle.upgrade.messages import (
 )
 from tsctl.daemon.lifecycle.upgrade.old import MemoryCheck, Upgrade
 from tsctl.daemon.lifecycle.upgrade.states import Step
-from tsctl.daemon.lifecycle.upgrade.successor import SuccessorGone
+from tsctl.daemon.lifecycle.upgrade.successor import NewDaemon, SuccessorGone
 from tsctl.daemon.metrics.totals import Totals
 from tsctl.daemon.models.persistence.snapshot import read_snapshot
 
 PLENTY = MemoryCheck(1, 2)
 
 
-class FakeSuccessor:
+class FakeSuccessor(NewDaemon):
     """A new daemon that says what the test puts into `words`; an exception is raised instead."""
 
     pid = 4711
