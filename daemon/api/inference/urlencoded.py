@@ -143,12 +143,9 @@ class Urlencoded:
         Raises:
             BadRequest: the form is malformed or exceeds a limit.
         """
-        body, start, size = self._body, self._at, len(self._body)
+        start, size = self._at, len(self._body)
         stop = min(size, start + SLICE)
-        if isinstance(body, Lease):
-            window = bytes(body.part(start, stop).view)
-        else:
-            window = body if stop - start == size else body[start:stop]
+        window = part_of(self._body, start, stop)
         last = stop == size
         position = 0
         while position < len(window):
