@@ -174,21 +174,24 @@ async def test_only_a_cold_start_cleans_up_since_an_old_daemon_still_uses_its_fi
     old.close()
 
 
-async def test_a_takeover_serves_exactly_the_models_of_the_old_daemon_whatever_a_list_names(tmp_path: Path) -> None:
+async def test_a_takeover_serves_exactly_the_models_of_the_old_daemon_whatever_settings_say(
+    tmp_path: Path,
+) -> None:
     first = StubDaemon(tmp_path)
     await first.register(first.mar())
     other = first.mar("other")
 
-    async def started(way: Boot) -> list[str]:
-        bench = StubDaemon(tmp_path, models=other)
+    async def started(way: Boot, **flags: str) -> list[str]:
+        bench = StubDaemon(tmp_path, models=other, **flags)
         startup = way.plan(bench.config, bench.registry, bench.registrar)
         startup.restore()
         await startup.load()
         return bench.names
 
-    old = Old(StubDaemon(tmp_path, **ADDRESS))
+    old, written = Old(StubDaemon(tmp_path, **ADDRESS)), first.snapshot.read_bytes()
 
-    assert await started(Takeover(old.predecessor, "2.0")) == ["m/1.0"]
+    assert await started(Takeover(old.predecessor, "2.0"), restore="false") == ["m/1.0"]
+    assert first.snapshot.read_bytes() == written
     assert await started(Boot()) == ["m/1.0", "other/1.0"]
     old.close()
 
