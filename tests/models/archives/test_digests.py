@@ -200,19 +200,6 @@ def test_whatever_is_written_to_an_archives_file_breaks_the_seal(write: Callable
     assert not is_sealed(target)
 
 
-def test_a_seal_is_made_anew_where_the_files_turn_out_to_be_the_archives(models: Path) -> None:
-    archive = models.parent / "m.mar"
-    archive.write_bytes(zip_of(("a", b"x")))
-    target = unpack(archive, models, LIMITS)
-    sums = sums_of(target)
-    sums.write_bytes(sums.read_bytes().partition(b"\0")[2])  # as daemons before wrote them
-    assert not is_sealed(target)
-
-    assert holds_its_files(target)
-
-    assert is_sealed(target)
-
-
 def test_a_file_whose_name_is_no_text_is_verified(models: Path) -> None:
     archive = models.parent / "m.mar"
     archive.write_bytes(tar_of(("a\udcff\n", b"x")))
