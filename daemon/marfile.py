@@ -15,7 +15,6 @@ import io
 import json
 import math
 import mmap
-import os
 import re
 import shutil
 import tarfile
@@ -421,19 +420,19 @@ def write_archive(
         raise PackError(f"no directory at `{directory}`")
     target = target_of(packing, directory, archive_format)
     _check_target(target, force=force)
-    manifest = json.dumps(packing.manifest(), indent=2).encode()
     stored = {packing.serialized_file, *packing.weights().values()}
     total, done = sum(path.stat().st_size for path in members.values()), 0
     with tempfile.TemporaryDirectory(prefix=".tsctl-", dir=directory) as temporary:
-        draft = Path(temporary) / target.name
-        writer = _writer(draft, packing.model_name, archive_format)
-        for name, path in members.items():
-            # Weights hardly compress (7 % at 20 MB/s): they are stored, which any unzip reads.
-            writer.add_file(name, path, compress=path not in stored)
-            done += path.stat().st_size
-            progress(done, total)
-        writer.add_bytes(MANIFEST, manifest)
-        writer.close()
+        draft, manifest = Path(temporary) / target.name, Path(temporary) / ".manifest"
+        manifest.write_text(json.dumps(packing.manifest(), indent=2))
+        manifest.chmod(0o644)
+        with _writing(draft, packing.model_name, archive_format) as add:
+            for name, path in members.items():
+                # Weights hardly compress (7 % at 20 MB/s): they are stored, which any unzip reads.
+                add(name, path, path not in stored)
+                done += path.stat().st_size
+                progress(done, total)
+            add(MANIFEST, manifest, True)
         _check_target(target, force=force)  # again: packing takes minutes, and others make files, too
         if target.is_dir():
             shutil.rmtree(target)
@@ -451,72 +450,21 @@ def _check_target(target: Path, *, force: bool) -> None:
         )
 
 
-class _Writer:
-    """One archive being written."""
+@contextlib.contextmanager
+def _writing(draft: Path, model_name: str, archive_format: str) -> Iterator[Callable[[str, Path, bool], object]]:
+    """Yield what adds a file: its name in the archive, its path on this machine, and whether it may be compressed."""
 
-    def add_file(self, name: str, path: Path, *, compress: bool) -> None:
-        raise NotImplementedError
-
-    def add_bytes(self, name: str, content: bytes) -> None:
-        raise NotImplementedError
-
-    def close(self) -> None:
-        raise NotImplementedError
-
-
-def _writer(draft: Path, model_name: str, archive_format: str) -> _Writer:
-    if archive_format == "tgz":
-        return _TarWriter(draft, top=model_name)
-    if archive_format == "no-archive":
-        return _DirectoryWriter(draft)
-    return _ZipWriter(draft, zipfile.ZIP_STORED if archive_format == "zip-store" else zipfile.ZIP_DEFLATED)
-
-
-class _ZipWriter(_Writer):
-    def __init__(self, draft: Path, method: int) -> None:
-        self._method = method
-        self._zip = zipfile.ZipFile(draft, "w", method, strict_timestamps=False)  # files from 1970 are common
-
-    def add_file(self, name: str, path: Path, *, compress: bool) -> None:
-        self._zip.write(path, name, self._method if compress else zipfile.ZIP_STORED)
-
-    def add_bytes(self, name: str, content: bytes) -> None:
-        self._zip.writestr(name, content)
-
-    def close(self) -> None:
-        self._zip.close()
-
-
-class _TarWriter(_Writer):
-    def __init__(self, draft: Path, top: str) -> None:
-        self._tar, self._top = tarfile.open(draft, "w:gz", compresslevel=6), top
-
-    def add_file(self, name: str, path: Path, *, compress: bool) -> None:  # noqa: ARG002
-        self._tar.add(path, f"{self._top}/{name}", recursive=False)
-
-    def add_bytes(self, name: str, content: bytes) -> None:
-        entry = tarfile.TarInfo(f"{self._top}/{name}")
-        entry.size, entry.mtime = len(content), int(time.time())
-        self._tar.addfile(entry, io.BytesIO(content))
-
-    def close(self) -> None:
-        self._tar.close()
-
-
-class _DirectoryWriter(_Writer):
-    def __init__(self, draft: Path) -> None:
-        self._root = draft
-
-    def add_file(self, name: str, path: Path, *, compress: bool) -> None:  # noqa: ARG002
-        place = self._root / name
+    def copy(name: str, path: Path, compress: bool) -> None:  # noqa: ARG001
+        place = draft / name
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, place)
 
-    def add_bytes(self, name: str, content: bytes) -> None:
-        place = self._root / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content)
-        os.chmod(place, 0o644)
-
-    def close(self) -> None:
-        pass
+    if archive_format == "tgz":
+        with tarfile.open(draft, "w:gz", compresslevel=6) as tar:
+            yield lambda name, path, compress: tar.add(path, f"{model_name}/{name}", recursive=False)
+    elif archive_format == "no-archive":
+        yield copy
+    else:
+        method = zipfile.ZIP_STORED if archive_format == "zip-store" else zipfile.ZIP_DEFLATED
+        with zipfile.ZipFile(draft, "w", method, strict_timestamps=False) as zipped:  # files from 1970 are common
+            yield lambda name, path, compress: zipped.write(path, name, method if compress else zipfile.ZIP_STORED)

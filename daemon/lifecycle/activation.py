@@ -42,18 +42,6 @@ class PassedSocket:
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-@dataclass(frozen=True, slots=True)
-class MatchedSockets:
-    """The passed sockets by their uses.
-
-    Attributes:
-        endpoints: a socket for each endpoint; None for one that the daemon binds itself.
-    """
-
-    endpoints: list[socket.socket | None]
-    control: socket.socket | None
-
-
 def take_passed(environment: MutableMapping[str, str], pid: int) -> list[PassedSocket]:
     """Take over the sockets meant for this process, which its children do not inherit; remove the variables.
 
@@ -72,27 +60,30 @@ def take_passed(environment: MutableMapping[str, str], pid: int) -> list[PassedS
     return [_taken(FIRST + index, names[index] if index < len(names) else "") for index in range(int(count))]
 
 
-def match_sockets(passed: Sequence[PassedSocket], endpoints: Sequence[Endpoint], control: Path) -> MatchedSockets:
-    """Return which socket each endpoint and the control socket use.
+def match_sockets(
+    passed: Sequence[PassedSocket], endpoints: Sequence[Endpoint], control: Path
+) -> tuple[list[socket.socket | None], socket.socket | None]:
+    """Return which socket each endpoint and the control socket use; None for one that the daemon binds itself.
 
     Raises:
         StartError: a socket's address is none of the daemon's.
     """
-    matched = MatchedSockets([None] * len(endpoints), None)
+    ours: socket.socket | None = None
+    matched: list[socket.socket | None] = [None] * len(endpoints)
     for each in passed:
         if each.listening.family == socket.AF_UNIX:
-            if matched.control is not None or each.address != str(control):
+            if ours is not None or each.address != str(control):
                 raise _foreign(each, "its socket unit names the path of `--socket`, once")
-            matched = MatchedSockets(matched.endpoints, each.listening)
+            ours = each.listening
             continue
-        free = (index for index, endpoint in enumerate(endpoints) if matched.endpoints[index] is None)
+        free = (index for index, endpoint in enumerate(endpoints) if matched[index] is None)
         found = next((index for index in free if listens_at(each.listening, endpoints[index])), None)
         if found is None:
             raise _foreign(
                 each, f"name it with `--inference-address {each.address}`, or take it out of the socket unit"
             )
-        matched.endpoints[found] = each.listening
-    return matched
+        matched[found] = each.listening
+    return matched, ours
 
 
 def listens_at(listening: socket.socket, endpoint: Endpoint) -> bool:

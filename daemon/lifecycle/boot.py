@@ -13,8 +13,6 @@ The server runs these steps in this order, and does not know which of the two it
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
 from tsctl.daemon import paths
 from tsctl.daemon.config.config import Config
@@ -25,30 +23,26 @@ from tsctl.daemon.lifecycle.activation import PassedSocket
 from tsctl.daemon.lifecycle.instance import Instance
 from tsctl.daemon.lifecycle.shutdown import first
 from tsctl.daemon.lifecycle.upgrade.new import Predecessor, Report, check_snapshot, handed_entries, load
-from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.metrics.totals import IncomingCounts
 from tsctl.daemon.models.persistence.startup import Startup
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 
 
-@dataclass(frozen=True, slots=True)
-class BootParts:
-    """The parts of a daemon that are brought into service."""
+class Boot:
+    """A way into service, whose steps are taken once, in this order: by itself that of a daemon which replaces none.
 
-    place: Instance
-    registry: Registry
-    registrar: Registrar
-    startup: Startup
-    metrics: Metrics
+    Args:
+        passed: the listening sockets of the service manager.
+    """
 
-
-class Boot(Protocol):
-    """A way into service; each step is taken once, in the order of the methods."""
+    def __init__(self, passed: Sequence[PassedSocket] = ()) -> None:
+        self._passed = passed
 
     @property
     def has_stand_in(self) -> bool:
         """Return whether another process stands in for the daemon before a supervisor (upgrade/shim.py)."""
+        return False
 
     def take_place(self, config: Config, endpoints: Sequence[Endpoint]) -> Instance:
         """Acquire the sockets and locks.
@@ -56,12 +50,15 @@ class Boot(Protocol):
         Raises:
             StartError: the daemon cannot listen, or cannot replace the other one.
         """
+        return instance.take(config, endpoints, self._passed)
 
     def plan(self, config: Config, registry: Registry, registrar: Registrar) -> Startup:
         """Decide which models are served from the start."""
+        registrar.clean()
+        return Startup(config, registry, registrar)
 
-    async def prepare(self, service: BootParts, stop: asyncio.Event) -> None:
-        """Do what must be done before the daemon listens.
+    async def prepare(self, place: Instance, startup: Startup, registrar: Registrar, stop: asyncio.Event) -> None:
+        """Do what must be done before the daemon listens: nothing, as it listens while its models load.
 
         Args:
             stop: set when the daemon is told to stop.
@@ -71,47 +68,20 @@ class Boot(Protocol):
             DaemonError: the other daemon's models cannot be served.
         """
 
-    async def begin(self, service: BootParts) -> None:
+    async def begin(self, place: Instance, startup: Startup, registrar: Registrar) -> None:
         """Begin to serve: the daemon listens, and has not read a request.
 
         Raises:
             StartError: the other daemon goes on without us.
         """
+        del place, registrar
+        startup.restore()  # before the first request is read: a restored model is never answered with 404
 
     async def outlive(self, timeout: float) -> None:
         """Wait until the daemon that this one has replaced has ended, for at most so many seconds."""
 
 
-class ColdStart:
-    """The start of a daemon that replaces none.
-
-    Args:
-        passed: the listening sockets of the service manager.
-    """
-
-    has_stand_in = False
-
-    def __init__(self, passed: Sequence[PassedSocket] = ()) -> None:
-        self._passed = passed
-
-    def take_place(self, config: Config, endpoints: Sequence[Endpoint]) -> Instance:
-        return instance.take(config, endpoints, self._passed)
-
-    def plan(self, config: Config, registry: Registry, registrar: Registrar) -> Startup:
-        registrar.clean()
-        return Startup(config, registry, registrar)
-
-    async def prepare(self, service: BootParts, stop: asyncio.Event) -> None:
-        """Do nothing: the daemon listens while its models load."""
-
-    async def begin(self, service: BootParts) -> None:
-        service.startup.restore()  # before the first request is read: a restored model is never answered with 404
-
-    async def outlive(self, timeout: float) -> None:
-        """Do nothing: there is none."""
-
-
-class Takeover:
+class Takeover(Boot):
     """The start of a daemon that replaces a running one.
 
     Args:
@@ -119,6 +89,7 @@ class Takeover:
     """
 
     def __init__(self, predecessor: Predecessor, version: str) -> None:
+        super().__init__()
         self._predecessor = predecessor
         self._version = version
         self._counting: asyncio.Task[None] | None = None  # a task lives as long as somebody knows it
@@ -136,9 +107,9 @@ class Takeover:
         registrar.directories.share()
         return Startup(config, registry, registrar, replacing=True, handed=handed)
 
-    async def prepare(self, service: BootParts, stop: asyncio.Event) -> None:
+    async def prepare(self, place: Instance, startup: Startup, registrar: Registrar, stop: asyncio.Event) -> None:
         async def work(report: Report) -> None:
-            await load(service.startup, service.registry, self._predecessor.inheritance.models, report)
+            await load(startup, registrar.registry, self._predecessor.inheritance.models, report)
 
         taking = asyncio.ensure_future(self._predecessor.take_over(work, self._version))
         try:
@@ -149,17 +120,18 @@ class Takeover:
         finally:
             taking.cancel()
             await asyncio.gather(taking, return_exceptions=True)
-        incoming = IncomingCounts(service.metrics)
+        incoming = IncomingCounts(registrar.live.metrics)
         for each in counts:
             incoming.add_totals(each)
-        self._counting = asyncio.create_task(self._follow(incoming, service.registrar))
-        service.registrar.gate.close()  # until the other one knows that it is no longer the daemon
-        service.place.claim()
+        self._counting = asyncio.create_task(self._follow(incoming, registrar))
+        registrar.gate.close()  # until the other one knows that it is no longer the daemon
+        place.claim()
 
-    async def begin(self, service: BootParts) -> None:
+    async def begin(self, place: Instance, startup: Startup, registrar: Registrar) -> None:
+        del startup
         await self._predecessor.taken()
-        service.place.ours = True
-        service.registrar.gate.open()
+        place.ours = True
+        registrar.gate.open()
 
     async def outlive(self, timeout: float) -> None:
         if self._counting is not None:

@@ -67,13 +67,13 @@ def take(config: Config, endpoints: Sequence[Endpoint], passed: Sequence[PassedS
     Raises:
         StartError: another daemon is running, or something cannot be used.
     """
-    matched = match_sockets(passed, endpoints, config.socket)
+    matched, control_given = match_sockets(passed, endpoints, config.socket)
     locks = take_place(config.socket, config.state_dir)
     try:
-        free = [each for each, given in zip(endpoints, matched.endpoints, strict=True) if given is None]
+        free = [each for each, given in zip(endpoints, matched, strict=True) if given is None]
         ours = iter(bind_endpoints(free))
-        bound = [(each, given or next(ours)) for each, given in zip(endpoints, matched.endpoints, strict=True)]
-        control, inode = (matched.control, 0) if matched.control is not None else bind_control(config.socket)
+        bound = [(each, given or next(ours)) for each, given in zip(endpoints, matched, strict=True)]
+        control, inode = (control_given, 0) if control_given is not None else bind_control(config.socket)
     except BaseException:
         for lock in locks:
             lock.release()

@@ -213,8 +213,6 @@ def _version(each: VersionMetrics) -> Labels:
     return {"model": each.name, "version": each.version}
 
 
-_Key = tuple[tuple[str, str], ...]
-
 _log = logging.getLogger("tsctl.daemon.metrics")
 
 
@@ -248,10 +246,13 @@ def emitted(metrics: Metrics, labels_of: Callable[[str, Labels], Labels] = _as_t
     lines = {name: group for name, group in by_name.items() if not _part_of_histogram(metrics, name, by_name)}
     for name, group in lines.items():
         text = f"Emitted by a handler{f', in {group[0].unit}' if group[0].unit else ''}"
-        if group[0].kind == "histogram":
-            yield histograms(name, text, _added_up(group, labels_of))
+        kind, together = group[0].kind, _together(group, labels_of)
+        if kind == "histogram":
+            yield histograms(name, text, [(labels, _added_up(same)) for labels, same in together])
+        elif kind == "counter":
+            yield family(name, kind, text, [(labels, sum(each.value for each in same)) for labels, same in together])
         else:
-            yield family(name, group[0].kind, text, _values(group, labels_of))
+            yield family(name, kind, text, [(labels, same[-1].value) for labels, same in together])
 
 
 def _part_of_histogram(metrics: Metrics, name: str, by_name: dict[str, list[Series]]) -> bool:
@@ -264,34 +265,22 @@ def _part_of_histogram(metrics: Metrics, name: str, by_name: dict[str, list[Seri
     return False
 
 
-def _values(
+def _together(
     group: Iterable[Series], labels_of: Callable[[str, Labels], Labels]
-) -> Iterator[tuple[Labels, float]]:  # fmt: skip
-    values: dict[_Key, float] = {}
-    shown: dict[_Key, Labels] = {}
+) -> Iterator[tuple[Labels, list[Series]]]:  # fmt: skip
+    """Return the series by the labels that are shown, those of each in the order of their times."""
+    found: dict[tuple[tuple[str, str], ...], tuple[Labels, list[Series]]] = {}
     for each in sorted(group, key=lambda series: series.stamp):
         labels = labels_of(each.name, each.labels)
-        key = _key(labels)
-        values[key] = values.get(key, 0.0) + each.value if each.kind == "counter" else each.value
-        shown.setdefault(key, labels)
-    return ((dict(shown[key]), value) for key, value in values.items())
+        found.setdefault(tuple(sorted(labels.items())), (dict(labels), []))[1].append(each)
+    return iter(found.values())
 
 
-def _added_up(
-    group: Iterable[Series], labels_of: Callable[[str, Labels], Labels]
-) -> Iterator[tuple[Labels, Histogram]]:  # fmt: skip
-    whole: dict[_Key, Histogram] = {}
-    shown: dict[_Key, Labels] = {}
-    for each in group:
-        labels = labels_of(each.name, each.labels)
-        key = _key(labels)
-        whole.setdefault(key, Histogram(BOUNDS)).add(each.histogram.counts, each.histogram.sum)
-        shown.setdefault(key, labels)
-    return ((dict(shown[key]), histogram) for key, histogram in whole.items())
-
-
-def _key(labels: Labels) -> _Key:
-    return tuple(sorted(labels.items()))
+def _added_up(same: Iterable[Series]) -> Histogram:
+    whole = Histogram(BOUNDS)
+    for each in same:
+        whole.add(each.histogram.counts, each.histogram.sum)
+    return whole
 
 
 def _warn(metrics: Metrics, name: str, sentence: str) -> None:

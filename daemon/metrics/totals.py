@@ -4,6 +4,7 @@ The old daemon sends them when the new one takes over, and again while it answer
 is sent twice, or that covers several others, counts once.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from tsctl.daemon.metrics.version import Sums, VersionMetrics
 from tsctl.handlers.wire import Measurement
 
 _Key = tuple[str, str]
+_CLIENT = "client "
 
 
 class HistogramTotals(msgspec.Struct, frozen=True, array_like=True):
@@ -47,16 +49,19 @@ class Totals(msgspec.Struct, frozen=True, omit_defaults=True, tag="counts"):
     """Counts of a daemon.
 
     Attributes:
-        answers: see `Metrics.answers`.
-        events: see `Metrics.events`; empty if they have not changed.
-        versions: those that differ from what was sent before.
-        clients: see `Metrics.clients`; all of them, or none if they have not changed.
+        tables: `answers` and `events`, see `Metrics`, and `client NAME` for each of its clients; as far as they differ
+            from what was sent before.
+        versions: likewise.
     """
 
-    answers: dict[str, int] = {}
-    events: dict[str, int] = {}
+    tables: dict[str, dict[str, int]] = {}
     versions: list[VersionTotals] = []
-    clients: dict[str, dict[str, int]] = {}
+
+
+def _tables_of(metrics: Metrics) -> dict[str, dict[str, int]]:
+    clients = {f"{_CLIENT}{name}": codes for name, codes in metrics.clients.items()}
+    events = {} if metrics.events is None else metrics.events
+    return {"answers": metrics.answers, "events": events, **clients}
 
 
 class OutgoingCounts:
@@ -64,26 +69,20 @@ class OutgoingCounts:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        self._sent: dict[_Key, VersionTotals] = {}
-        self._answers: dict[str, int] = {}
-        self._events: dict[str, int] = {}
-        self._clients: dict[str, dict[str, int]] = {}
+        self._versions: dict[_Key, VersionTotals] = {}
+        self._tables: dict[str, dict[str, int]] = {}
 
     def changed(self) -> Iterator[Totals]:
         """Yield what has changed since the last call: the answers, then each version in a message of its own."""
-        answers, events = dict(self._metrics.answers), dict(self._metrics.events or {})
-        if (answers, events) != (self._answers, self._events):
-            self._answers, self._events = answers, events
-            yield Totals(answers, events)
-        clients = {name: dict(codes) for name, codes in self._metrics.clients.items()}
-        if clients != self._clients:
-            self._clients = clients
-            yield Totals(clients=clients)
+        tables = {name: dict(table) for name, table in _tables_of(self._metrics).items()}
+        if changed := {name: table for name, table in tables.items() if table != self._tables.get(name, {})}:
+            self._tables = tables
+            yield Totals(changed)
         for version in self._metrics.counted:
             made = _totals_of(version)
             key = (made.name, made.version)
-            if made != self._sent.get(key):
-                self._sent[key] = made
+            if made != self._versions.get(key):
+                self._versions[key] = made
                 yield Totals(versions=[made])
 
 
@@ -92,34 +91,27 @@ class IncomingCounts:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        self._taken: dict[_Key, VersionTotals] = {}
-        self._answers: dict[str, int] = {}
-        self._events: dict[str, int] = {}
-        self._clients: dict[str, dict[str, int]] = {}
+        self._versions: dict[_Key, VersionTotals] = {}
+        self._tables: dict[str, dict[str, int]] = {}
 
     def add_totals(self, totals: Totals) -> None:
         """Add what was counted since the totals that came before."""
-        for group, count in totals.answers.items():
-            if group in self._metrics.answers:
-                self._metrics.answers[group] += count - self._answers.get(group, 0)
-                self._answers[group] = count
-        if totals.events and self._metrics.events is not None:
-            for kind, count in totals.events.items():
-                self._metrics.events[kind] += count - self._events.get(kind, 0)
-            self._events = totals.events
-        for name, codes in totals.clients.items():
-            before = self._clients.get(name, {})
-            for code, count in codes.items():
-                self._metrics.clients[name][code] += count - before.get(code, 0)
-            self._clients[name] = codes
+        for name, told in totals.tables.items():
+            if name.startswith(_CLIENT):
+                self._metrics.clients[name.removeprefix(_CLIENT)]  # makes one that is missing
+            table, before = _tables_of(self._metrics).get(name, {}), self._tables.get(name, {})
+            for key, count in told.items():
+                if key in table or isinstance(table, Counter):
+                    table[key] += count - before.get(key, 0)
+            self._tables[name] = told
         for new in totals.versions:
-            key = (new.name, new.version)
-            old = self._taken.get(key)
-            version = self._metrics.find(*key)
-            _add(version, new, old or VersionTotals(*key))
+            named = (new.name, new.version)
+            old = self._versions.get(named)
+            version = self._metrics.find(*named)
+            _add(version, new, old or VersionTotals(*named))
             if old is None:
                 version.forget_recent()  # the counts of days are not those of the last minute
-            self._taken[key] = new
+            self._versions[named] = new
 
 
 def _totals_of(version: VersionMetrics) -> VersionTotals:

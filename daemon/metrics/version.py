@@ -118,11 +118,9 @@ class VersionMetrics:
         self.given_up: Counter[str] = Counter()
         self.excused: Counter[str] = Counter()
         self.afterwards: Counter[str] = Counter()
-        self._isolations: Counter[str] = Counter()
         self.codes: Counter[int] = Counter()
         self.refusals: Counter[str] = Counter()
-        self._returns: Counter[str] = Counter()
-        self._starts: Counter[str] = Counter()
+        self._tally: Counter[str] = Counter()  # what the properties of these names tell
         self.exits: Counter[str] = Counter()
         self.crashing = False
         self.ok, self.failed, self.late = Histogram(FINE), Histogram(FINE), Histogram(FINE)
@@ -196,19 +194,19 @@ class VersionMetrics:
 
     @property
     def retried(self) -> int:
-        return self._returns["retried"]
+        return self._tally["retried"]
 
     @property
     def starts(self) -> int:
-        return self._starts["all"]
+        return self._tally["starts"]
 
     @property
     def isolated(self) -> int:
-        return self._isolations["batches"]
+        return self._tally["isolated"]
 
     @property
     def failed_alone(self) -> int:
-        return self._isolations["failed"]
+        return self._tally["failed_alone"]
 
     def refused(self, error: DaemonError) -> Ending:
         """Count a request that is answered with this error, and was not run; return the ending."""
@@ -225,10 +223,10 @@ class VersionMetrics:
 
     def returned_begun(self) -> None:
         """Count a request that returned to the queue after a worker had begun it."""
-        self._returns["retried"] += 1
+        self._tally["retried"] += 1
 
     def worker_started(self) -> None:
-        self._starts["all"] += 1
+        self._tally["starts"] += 1
 
     def requested(self, job: Job) -> None:
         """Count a request, whether it will be accepted or not."""
@@ -331,8 +329,8 @@ class VersionMetrics:
 
     def batch_isolated(self, isolation: Isolation) -> None:
         """Count a batch for which the handler raised, and whose jobs ran alone."""
-        self._isolations["batches"] += 1
-        self._isolations["failed"] += isolation.failed
+        self._tally["isolated"] += 1
+        self._tally["failed_alone"] += isolation.failed
 
     def continue_from(self, other: "VersionMetrics") -> None:
         """Continue the counters of the same version, registered earlier; both may still count, so they share them."""
@@ -347,7 +345,7 @@ class VersionMetrics:
     def take_over(self, other: "VersionMetrics") -> None:
         """Share all counts with the same version, which this one replaces, and which may still answer requests."""
         other.exits.update(self.exits)  # this one's workers have started, and may have ended
-        other._starts.update(self._starts)
+        other._tally.update(self._tally)
         self._share_counters(other)
         self.ok, self.failed, self.late, self.queue_time = other.ok, other.failed, other.late, other.queue_time
         self.rejected, self.given_up_times = other.rejected, other.given_up_times
@@ -361,9 +359,9 @@ class VersionMetrics:
     def counters(self) -> dict[str, Counter[Any]]:
         """All counters by their names, which an upgrade hands over (totals.py)."""
         return {
-            "batches": self.batches, "expirations": self.expirations, "isolations": self._isolations,
-            "codes": self.codes, "refusals": self.refusals, "returns": self._returns, "starts": self._starts,
+            "batches": self.batches, "expirations": self.expirations, "codes": self.codes, "refusals": self.refusals,
             "exits": self.exits, "given_up": self.given_up, "excused": self.excused, "afterwards": self.afterwards,
+            "tally": self._tally,
         }  # fmt: skip
 
     @property
@@ -378,9 +376,8 @@ class VersionMetrics:
     def _share_counters(self, other: "VersionMetrics") -> None:
         self.named, self.unnamed = other.named, other.unnamed
         self._counts = None
-        self.batches, self.expirations, self._isolations = other.batches, other.expirations, other._isolations
-        self.codes, self.refusals, self._returns = other.codes, other.refusals, other._returns
-        self._starts, self.exits = other._starts, other.exits
+        self.batches, self.expirations, self._tally = other.batches, other.expirations, other._tally
+        self.codes, self.refusals, self.exits = other.codes, other.refusals, other.exits
         self.given_up, self.excused, self.afterwards = other.given_up, other.excused, other.afterwards
 
 

@@ -6,19 +6,19 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tsctl.daemon.api.management.status import Urls, urls_of
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core.clock import LoopClock
 from tsctl.daemon.core.machine.gpu import Gpus
 from tsctl.daemon.extension import Extension, Kernel, Service
-from tsctl.daemon.lifecycle.boot import Boot, BootParts
+from tsctl.daemon.lifecycle.boot import Boot
 from tsctl.daemon.lifecycle.early import raise_file_limit
 from tsctl.daemon.lifecycle.instance import Instance
 from tsctl.daemon.lifecycle.shutdown import Shutdown
 from tsctl.daemon.lifecycle.sockets import SupervisedListener
 from tsctl.daemon.lifecycle.upgrade.old import Upgrade
 from tsctl.daemon.lifecycle.upgrade.successor import Launch
+from tsctl.daemon.models.persistence.startup import Startup
 from tsctl.daemon.server.bounds import Bounds
 from tsctl.daemon.server.kernel import installed, kernel_of
 from tsctl.daemon.server.listening import listeners_of
@@ -37,12 +37,12 @@ class Parts:
         notes: sentences for the operator.
     """
 
-    service: BootParts
+    place: Instance
+    startup: Startup
     kernel: Kernel
     models: Models
     services: Sequence[Service]
     upgrade: Upgrade
-    urls: Urls
     listening: Sequence[SupervisedListener]
     tables: Tables
     notes: Sequence[str]
@@ -74,12 +74,10 @@ def assemble(
         )  # fmt: skip
         services = [*installed(extensions, kernel), observation]
         startup = boot.plan(config, models.registry, models.registrar)
-        urls = urls_of(place.bound)
         upgrade = upgrade_of(models, launch, boot, place, lambda: startup.done, lambda: listening)
-        tables = tables_of(kernel, services, upgrade, urls)
+        tables = tables_of(kernel, services, upgrade, place.bound)
         listening = listeners_of(place, tables, kernel, models.held.hold, files, tls)
-        booted = BootParts(place, models.registry, models.registrar, startup, observation.metrics)
         return Parts(
-            booted, kernel, models, services, upgrade, urls, listening, tables,
+            place, startup, kernel, models, services, upgrade, listening, tables,
             (*config.notes, *tokens.notes, *(f"warning: {trouble}" for trouble in gpus.troubles)),
         )  # fmt: skip

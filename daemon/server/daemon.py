@@ -9,14 +9,14 @@ from functools import partial
 from typing import Any
 
 from tsctl.daemon import paths
-from tsctl.daemon.api.management.status import tsctl_version
+from tsctl.daemon.api.management.status import tsctl_version, urls_of
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.endpoints import choose_endpoints, tls_context
 from tsctl.daemon.config.tokens import read_tokens
 from tsctl.daemon.core import logs
 from tsctl.daemon.events.events import is_lost
 from tsctl.daemon.extension import Extension
-from tsctl.daemon.lifecycle.boot import Boot, ColdStart, Takeover
+from tsctl.daemon.lifecycle.boot import Boot, Takeover
 from tsctl.daemon.lifecycle.notify import status_of
 from tsctl.daemon.lifecycle.parent import watch_parent
 from tsctl.daemon.lifecycle.shutdown import Shutdown
@@ -48,7 +48,7 @@ class Daemon:
         self._config = config
         self._launch = launch
         self._foreground = foreground
-        self._boot: Boot = ColdStart(launch.passed) if predecessor is None else Takeover(predecessor, tsctl_version())
+        self._boot = Boot(launch.passed) if predecessor is None else Takeover(predecessor, tsctl_version())
         self._shutdown = Shutdown(config.grace, paths.pid_file(config.socket), supervised=launch.supervised)
         self._servers: Sequence[OwnServer] = ()
         self._extensions = extensions
@@ -92,24 +92,20 @@ class Daemon:
 
     async def _serve(self, parts: Parts, ready: Callable[[dict[str, Any]], None]) -> asyncio.Task[None]:
         """Serve until the daemon must end; return the loading of the first models."""
-        config, service, engine, supervision = (
-            self._config,
-            parts.service,
-            parts.models.engine,
-            parts.kernel.observation.supervision,
-        )
+        config, engine, supervision = self._config, parts.models.engine, parts.kernel.observation.supervision
+        booted = parts.place, parts.startup, parts.kernel.registrar
         asyncio.get_running_loop().set_exception_handler(supervision.unhandled)
         self._shutdown.watch_signals()
         parts.kernel.observation.watch()
         if self._launch.parent is not None:
             watch_parent(self._launch.parent, self._shutdown.parent_gone)
         try:
-            await self._boot.prepare(service, self._shutdown.wanted)
-            alone = isinstance(self._boot, ColdStart)
+            await self._boot.prepare(*booted, self._shutdown.wanted)
+            alone = not isinstance(self._boot, Takeover)
             managing = parts.tables.managers
             self._servers = [server for each in parts.services for server in each.servers(managing, alone=alone)]
         except BaseException:
-            await service.registrar.stop(0.0)
+            await parts.kernel.registrar.stop(0.0)
             engine.close()
             engine.kill_leftovers()
             raise
@@ -120,31 +116,28 @@ class Daemon:
         for note in parts.notes:
             kind, _, sentence = note.partition(": ")
             _log.log(logging.WARNING if kind == "warning" else logging.INFO, sentence)
-        if service.startup.empty:
+        if parts.startup.empty:
             engine.warm()  # otherwise the loaded models decide which template to warm
-        await self._boot.begin(service)
+        await self._boot.begin(*booted)
         for each in parts.services:
             each.begin()
         await supervision.begin(self._servers)
         loading = asyncio.get_running_loop().create_task(_load(parts))
-        urls = parts.urls
+        urls = urls_of(parts.place.bound)
         where = [urls.inference, urls.management, urls.metrics, str(config.socket)]
         where += (url for server in self._servers for url in server.urls)
         addresses = ", ".join(dict.fromkeys(filter(None, where)))
         started = f"listening on {addresses}, pid {os.getpid()}, tsctl {tsctl_version()}"
         events.add("started", started)
-        ready(parts.tables.status() | {"notes": [*parts.notes, *service.registrar.ledger.memory.notes]})
+        ready(parts.tables.status() | {"notes": [*parts.notes, *parts.kernel.registrar.ledger.memory.notes]})
         where_asked = urls.inference or str(config.socket)
-        self._launch.notifier.report_ready(parts.kernel.clock, partial(status_of, service.registry, where_asked))
+        self._launch.notifier.report_ready(parts.kernel.clock, partial(status_of, parts.kernel.registry, where_asked))
         await self._shutdown.due(parts.upgrade)
         return loading
 
     async def _shut_down(self, parts: Parts, loading: asyncio.Task[None]) -> None:
-        shutdown, registrar, listeners = (
-            self._shutdown,
-            parts.service.registrar,
-            [each.listener for each in parts.listening],
-        )
+        shutdown, registrar = self._shutdown, parts.kernel.registrar
+        listeners = [each.listener for each in parts.listening]
         replaced, engine = self.successor is not None, parts.models.engine
         parts.kernel.observation.supervision.close()  # first: from now on servers are closed, and none is begun again
         if not replaced:
@@ -155,7 +148,7 @@ class Daemon:
             await each.settle(replaced=replaced)
         if replaced:
             self._launch.notifier.close()  # from now on the successor's loop is the one that is watched
-            parts.service.place.hand_over()
+            parts.place.hand_over()
             engine.handed_over()
         parts.models.held.close()
         shutdown.close(registrar, parts.listening)
@@ -184,7 +177,7 @@ class Daemon:
 
 
 async def _load(parts: Parts) -> None:
-    startup = parts.service.startup
+    startup = parts.startup
     try:
         if not startup.done:  # otherwise loaded before listening
             await startup.load()

@@ -1,9 +1,9 @@
 """The routes of a daemon, the core's and those of its services, by who may ask for them."""
 
+import socket
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -12,13 +12,14 @@ from tsctl.daemon.api.management.commands import ModelRoute
 from tsctl.daemon.api.management.describe import with_fields
 from tsctl.daemon.api.management.registrations import registrations_document
 from tsctl.daemon.api.management.routes import management_routes
-from tsctl.daemon.api.management.status import Urls, settings_document, status_document
+from tsctl.daemon.api.management.status import settings_document, status_document, urls_of
 from tsctl.daemon.api.management.upgrade import upgrade_routes
 from tsctl.daemon.api.metric_selection import selection_of
 from tsctl.daemon.api.metrics import metrics_routes
 from tsctl.daemon.api.observing.batches import batches_routes
 from tsctl.daemon.api.observing.live import live_routes
 from tsctl.daemon.api.openapi import Operation
+from tsctl.daemon.config.endpoints import Endpoint
 from tsctl.daemon.config.tokens import may_register
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.declarations import VersionView
@@ -84,9 +85,11 @@ class Fields:
                 yield family(row.name, row.kind, row.help, values)
 
 
-def tables_of(kernel: Kernel, services: Sequence[Service], upgrade: Upgrade, urls: Urls) -> Tables:
-    """Return the routes of a daemon that starts now."""
-    started, begun = time.time(), kernel.clock.now()
+def tables_of(
+    kernel: Kernel, services: Sequence[Service], upgrade: Upgrade, bound: Sequence[tuple[Endpoint, socket.socket]]
+) -> Tables:
+    """Return the routes of a daemon that starts now, and is bound to these addresses."""
+    urls, started, begun = urls_of(bound), time.time(), kernel.clock.now()
     registry, registrar, config, observation = kernel.registry, kernel.registrar, kernel.config, kernel.observation
     fields, metrics = Fields(services), dict[str, Route]()
 
@@ -95,7 +98,7 @@ def tables_of(kernel: Kernel, services: Sequence[Service], upgrade: Upgrade, url
         return fields.own() | {"upSeconds": kernel.clock.now() - begun}
 
     def status() -> dict[str, Any]:
-        document = status_document(config, urls, registry, started, partial(fields.of, VersionView.LIST))
+        document = status_document(config, urls, registry, started, fields.of)
         return document | {"gpus": kernel.gpus.document} | observation.supervision.document | overview()
 
     def own(word: str) -> Any | None:
@@ -114,38 +117,19 @@ def tables_of(kernel: Kernel, services: Sequence[Service], upgrade: Upgrade, url
         metrics = metrics_routes(
             registry, observation.metrics, HostMonitor(), kernel.gpus, selection_of(config), fields.families
         )
-    described, members = partial(fields.of, VersionView.DESCRIPTION), partial(fields.of, VersionView.MEMBERS)
     managing = join(*(each.routes(Audience.MANAGERS) for each in services))
     control = join(
-        live_routes(registry, started, partial(fields.of, VersionView.LIVE), overview),
+        live_routes(registry, started, fields.of, overview),
         batches_routes(registry),
         upgrade_routes(upgrade),
         *(each.routes(Audience.OPERATORS) for each in services),
         managing,
-        management_routes(
-            registry,
-            registrar,
-            own,
-            local_paths=True,
-            further=described,
-            members=members,
-            served=partial(fields.of, VersionView.WORKER),
-            operations=fields.operations,
-        ),
+        management_routes(registry, registrar, own, local_paths=True, fields=fields.of, operations=fields.operations),
     )
     predictions = inference_routes(registry, kernel.ready, kernel.turns)
     clients = join(*(each.routes(Audience.CLIENTS) for each in services), predictions, metrics)
-    remote = join(
-        managing,
-        management_routes(
-            registry,
-            registrar,
-            None,
-            local_paths=False,
-            further=described,
-            members=members,
-            operations=fields.operations,
-            registers=may_register(config, kernel.tokens),
-        ),
-    )
-    return Tables(clients, resolved(remote), metrics, control, status)
+    remote = management_routes(
+        registry, registrar, None, local_paths=False, fields=fields.of, operations=fields.operations,
+        registers=may_register(config, kernel.tokens),
+    )  # fmt: skip
+    return Tables(clients, resolved(join(managing, remote)), metrics, control, status)

@@ -26,7 +26,6 @@ from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.core.machine.cards import Card, FoundCards
 from tsctl.daemon.core.machine.gpu import Gpus
 from tsctl.daemon.core.machine.host import HostMonitor
-from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
@@ -109,15 +108,13 @@ class House:
             *(each.routes(Audience.MANAGERS) for each in self.services),
             management_routes(
                 self.registry, self.registrar, told, local_paths=local_paths,
-                further=partial(fields.of, VersionView.DESCRIPTION),
-                members=partial(fields.of, VersionView.MEMBERS), served=partial(fields.of, VersionView.WORKER),
-                operations=fields.operations,
+                fields=fields.of, operations=fields.operations,
             ),
         )  # fmt: skip
         if own:
             observing = (
                 *(each.routes(Audience.OPERATORS) for each in self.services),
-                live_routes(self.registry, 1.0, partial(fields.of, VersionView.LIVE), fields.own),
+                live_routes(self.registry, 1.0, fields.of, fields.own),
                 batches_routes(self.registry),
             )
             self._commands = join(*observing, self._commands)

@@ -97,16 +97,6 @@ def answer_as(exchange: Exchange, status: int, body: bytes, *, in_pieces: bool) 
     exchange.finish()
 
 
-def test_what_fails_after_a_head_without_a_body_leaves_the_connection_as_it_is() -> None:
-    _, peer, exchange = begin(b"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n" + GET)
-    exchange.start(Response(200))
-    exchange.send(b"some")
-
-    exchange.fail(QueueFull("full"))
-
-    assert not peer.transport.closed
-
-
 class Unwritten:
     """A connection that writes nothing, so that a test sees what would be."""
 

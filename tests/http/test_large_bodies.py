@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.http.peer import GET, LIMITS, Peer, Server, chunked, echo, post
-from tsctl.daemon.core.arena import Arena, Lease
+from tests.http.peer import GET, LIMITS, Peer, Server, chunked, post
+from tsctl.daemon.core.arena import Arena
 from tsctl.daemon.core.places import PAGE
 from tsctl.daemon.http.connection import Connection
 from tsctl.daemon.http.exchange import Exchange
@@ -45,20 +45,6 @@ class Storing(Server):
 
 def kinds(peer: Peer) -> list[str]:
     return [answer.headers["kind"] for answer in peer.answers]
-
-
-def test_a_large_body_is_received_into_the_arena_wherever_the_stream_is_cut() -> None:
-    server = Storing()
-    stream = post(BODY)
-
-    for cut in range(len(stream) + 1):
-        peer = server.connect()
-        peer.send(stream[:cut])
-        peer.send(stream[cut:])
-
-        assert peer.bodies == [BODY], cut
-        assert kinds(peer) == ["Lease"]
-        assert server.arena.used == 0
 
 
 REPEATED = [BODY, BODY[:20], BODY[::-1], b"small", BODY * 3, BODY]
@@ -140,16 +126,6 @@ def test_only_a_large_body_goes_there(stream: bytes, kind: str) -> None:
     peer.send(stream)
 
     assert kinds(peer) == [kind]
-
-
-def test_when_the_arena_is_full_a_body_goes_the_ordinary_way() -> None:
-    server = Storing(pages=1)
-    taken = server.arena.take(PAGE)
-    peer = server.connect()
-
-    peer.send(post(BODY))
-
-    assert taken is not None and kinds(peer) == ["bytes"] and peer.bodies == [BODY]
 
 
 LONG = bytes(range(256)) * (PAGE // 64)  # four pages
@@ -243,16 +219,6 @@ def test_each_body_is_its_own_whoever_gives_up_its_place(turns: list[tuple[int, 
         assert server.arena.used == 0 and not server.arena._arriving
 
 
-def test_a_body_over_the_limit_takes_no_room() -> None:
-    server = Storing()
-    peer = server.connect()
-
-    peer.send(post(bytes(4 * PAGE + 1))[:200])
-
-    assert peer.statuses == [413]
-    assert server.arena.used == 0
-
-
 def test_who_waits_for_100_is_told_to_go_on() -> None:
     peer = Storing().connect()
 
@@ -262,20 +228,3 @@ def test_who_waits_for_100_is_told_to_go_on() -> None:
     peer.transport.written.clear()
     peer.send(BODY)
     assert peer.bodies == [BODY]
-
-
-def test_a_place_is_kept_until_the_answer() -> None:
-    server = Server(limits=replace(LIMITS, max_body=4 * PAGE))
-    arena = server.listener.storage = Arena(4 * PAGE)
-    peer = server.connect()
-    peer.send(post(BODY))
-    assert arena.used == PAGE
-    (exchange,) = server.exchanges
-    assert isinstance(exchange.request.body, Lease)
-
-    echo(exchange)
-    server.exchanges.clear()
-    del exchange
-
-    assert peer.bodies == [BODY]
-    assert arena.used == 0

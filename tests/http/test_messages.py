@@ -217,17 +217,6 @@ def test_json_is_printed_as_torchserve_prints_it() -> None:
     assert answer.headers["content-type"] == "application/json"
 
 
-def test_a_reply_is_answered_as_the_handler_made_it() -> None:
-    answer = sent(reply_response(Reply(418, b"tea", "Teapot", [("Content-Type", "text/plain")])))
-
-    assert (answer.status, answer.body) == (418, b"tea")
-    assert answer.headers["content-type"] == "text/plain"
-
-
-def test_a_reply_says_nothing_of_its_type_unless_the_handler_does() -> None:
-    assert "content-type" not in sent(reply_response(Reply(200, b"{}"))).headers
-
-
 def test_an_error_reply_becomes_an_error_document() -> None:
     reply = Reply(507, b"Out of resources", error="InternalServerException", retry_after=3)
 

@@ -83,14 +83,6 @@ def test_an_error_of_a_route_is_its_answer(route: Route) -> None:
     assert json.loads(peer.bodies[0])["message"] == "The queue is full."
 
 
-def test_a_coroutine_answers_when_it_has_run() -> None:
-    async def route(exchange: Exchange, path: list[str]) -> None:
-        await asyncio.sleep(0)
-        exchange.respond(Response(200, b"later"))
-
-    assert ask(route).bodies == [b"later"]
-
-
 def bug(exchange: Exchange, path: list[str]) -> None:
     raise KeyError("lost")
 

@@ -39,7 +39,7 @@ def port_of(listening: socket.socket) -> int:
     return int(listening.getsockname()[1])
 
 
-def matched(config: Config, *given: PassedSocket) -> activation.MatchedSockets:
+def matched(config: Config, *given: PassedSocket) -> tuple[list[socket.socket | None], socket.socket | None]:
     return match_sockets(given, choose_endpoints(config), config.socket)
 
 
@@ -50,20 +50,17 @@ def test_a_socket_is_used_for_the_endpoint_of_its_address(tmp_path: Path, socket
         management_address="127.0.0.1:0",
     )  # fmt: skip
 
-    found = matched(config, passed(second), passed(first))
-
     assert [endpoint.flag for endpoint in choose_endpoints(config)] == [
         "--inference-address", "--management-address", "--metrics-address",
     ]  # fmt: skip
-    assert found.endpoints == [first, None, second]
-    assert found.control is None
+    assert matched(config, passed(second), passed(first)) == ([first, None, second], None)
 
 
 def test_a_socket_of_both_families_is_every_address_of_this_machine(tmp_path: Path, sockets: ExitStack) -> None:
     both = listening_at(sockets, "::", socket.AF_INET6)
     config = make_config(tmp_path, inference_address=f"0.0.0.0:{port_of(both)}")
 
-    assert matched(config, passed(both)).endpoints == [both]
+    assert matched(config, passed(both)) == ([both], None)
 
 
 def test_a_socket_at_another_address_is_refused_with_its_name_and_the_remedy(

@@ -4,6 +4,7 @@ import asyncio
 import os
 import socket
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -11,7 +12,7 @@ from tests.kit.daemon import StubDaemon
 from tsctl.daemon import paths
 from tsctl.daemon.config.endpoints import choose_endpoints
 from tsctl.daemon.core.errors import StartError, Upgrading
-from tsctl.daemon.lifecycle.boot import Boot, BootParts, ColdStart, Takeover
+from tsctl.daemon.lifecycle.boot import Boot, Takeover
 from tsctl.daemon.lifecycle.instance import Instance
 from tsctl.daemon.lifecycle.upgrade.messages import (
     Bound,
@@ -26,20 +27,22 @@ from tsctl.daemon.lifecycle.upgrade.messages import (
     encode,
 )
 from tsctl.daemon.lifecycle.upgrade.new import Predecessor
+from tsctl.daemon.models.persistence.startup import Startup
+from tsctl.daemon.models.registrar import Registrar
 
 ADDRESS = {"inference_address": "127.0.0.1:0"}
 LEFTOVER = "0" * 40  # a directory in which no model is
 
 
-def boot(bench: StubDaemon, way: Boot) -> BootParts:
+class Booted(NamedTuple):
+    place: Instance
+    startup: Startup
+    registrar: Registrar
+
+
+def boot(bench: StubDaemon, way: Boot) -> Booted:
     place = way.take_place(bench.config, choose_endpoints(bench.config))
-    return BootParts(
-        place,
-        bench.registry,
-        bench.registrar,
-        way.plan(bench.config, bench.registry, bench.registrar),
-        bench.registrar.live.metrics,
-    )
+    return Booted(place, way.plan(bench.config, bench.registry, bench.registrar), bench.registrar)
 
 
 def close(*places: Instance) -> None:
@@ -48,7 +51,7 @@ def close(*places: Instance) -> None:
             sock.close()
 
 
-def changes_are_admitted(service: BootParts) -> bool:
+def changes_are_admitted(service: Booted) -> bool:
     try:
         with service.registrar.gate.change():
             return True
@@ -60,7 +63,7 @@ class Old:
     """A daemon that serves one model, and is to be replaced."""
 
     def __init__(self, bench: StubDaemon, *, stand_in: bool = False) -> None:
-        self.service = boot(bench, ColdStart())
+        self.service = boot(bench, Boot())
         said = self.service.place.inheritance([Expected("m", "1.0", True, 1)], stand_in=stand_in)
         ours, theirs = socket.socketpair()
         ours.sendall(encode(self._duplicate(said)))
@@ -88,12 +91,12 @@ async def test_a_cold_start_registers_the_models_of_the_snapshot_when_it_begins(
     first = StubDaemon(tmp_path)
     await first.register(first.mar())
     bench = StubDaemon(tmp_path, **ADDRESS)
-    way = ColdStart()
+    way = Boot()
 
     service = boot(bench, way)
-    await way.prepare(service, asyncio.Event())
+    await way.prepare(*service, asyncio.Event())
     assert bench.names == []
-    await way.begin(service)
+    await way.begin(*service)
 
     assert bench.names == ["m/1.0"]
     assert changes_are_admitted(service)
@@ -123,7 +126,7 @@ async def test_a_takeover_has_its_models_ready_before_it_listens(tmp_path: Path)
     new = New(tmp_path)
     bench, way, service, channel = new.bench, new.way, new.service, Channel(new.old.channel_end)
 
-    preparing = asyncio.ensure_future(way.prepare(service, asyncio.Event()))
+    preparing = asyncio.ensure_future(way.prepare(*service, asyncio.Event()))
     heard = [decode_from_new(await channel.hear())]
     while isinstance(heard[-1], Progress):
         heard.append(decode_from_new(await channel.hear()))
@@ -136,7 +139,7 @@ async def test_a_takeover_has_its_models_ready_before_it_listens(tmp_path: Path)
     assert pid_file_is_claimed(bench)
     assert not service.place.ours
     assert not changes_are_admitted(service)  # until the old daemon knows
-    await way.begin(service)
+    await way.begin(*service)
     assert decode_from_new(await channel.hear()) == TakenOver()
     assert service.place.ours
     assert changes_are_admitted(service)
@@ -150,7 +153,7 @@ async def test_a_takeover_that_is_told_to_stop_takes_nothing(tmp_path: Path) -> 
     stop.set()
 
     with pytest.raises(StartError, match="told to stop before it had taken over"):
-        await new.way.prepare(new.service, stop)
+        await new.way.prepare(*new.service, stop)
 
     assert not pid_file_is_claimed(new.bench)
     assert not new.service.place.ours
@@ -166,27 +169,30 @@ async def test_only_a_cold_start_cleans_up_since_an_old_daemon_still_uses_its_fi
     Takeover(old.predecessor, "2.0").plan(bench.config, bench.registry, bench.registrar)
     assert leftover.exists()
     bench.registrar.directories.own()  # which is another daemon's, that begins alone
-    ColdStart().plan(bench.config, bench.registry, bench.registrar)
+    Boot().plan(bench.config, bench.registry, bench.registrar)
     assert not leftover.exists()
     old.close()
 
 
-async def test_a_takeover_serves_exactly_the_models_of_the_old_daemon_whatever_a_list_names(tmp_path: Path) -> None:
+async def test_a_takeover_serves_exactly_the_models_of_the_old_daemon_whatever_settings_say(
+    tmp_path: Path,
+) -> None:
     first = StubDaemon(tmp_path)
     await first.register(first.mar())
     other = first.mar("other")
 
-    async def started(way: Boot) -> list[str]:
-        bench = StubDaemon(tmp_path, models=other)
+    async def started(way: Boot, **flags: str) -> list[str]:
+        bench = StubDaemon(tmp_path, models=other, **flags)
         startup = way.plan(bench.config, bench.registry, bench.registrar)
         startup.restore()
         await startup.load()
         return bench.names
 
-    old = Old(StubDaemon(tmp_path, **ADDRESS))
+    old, written = Old(StubDaemon(tmp_path, **ADDRESS)), first.snapshot.read_bytes()
 
-    assert await started(Takeover(old.predecessor, "2.0")) == ["m/1.0"]
-    assert await started(ColdStart()) == ["m/1.0", "other/1.0"]
+    assert await started(Takeover(old.predecessor, "2.0"), restore="false") == ["m/1.0"]
+    assert first.snapshot.read_bytes() == written
+    assert await started(Boot()) == ["m/1.0", "other/1.0"]
     old.close()
 
 
@@ -196,5 +202,5 @@ async def test_a_stand_in_stays_over_all_takeovers(tmp_path: Path, stand_in: boo
     old = Old(bench, stand_in=stand_in)
 
     assert Takeover(old.predecessor, "2.0").has_stand_in is stand_in
-    assert ColdStart().has_stand_in is False
+    assert Boot().has_stand_in is False
     old.close()

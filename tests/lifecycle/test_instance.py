@@ -83,19 +83,6 @@ def test_a_client_is_accepted_by_whoever_comes_first(tmp_path: Path) -> None:
     close(new)
 
 
-def test_one_that_has_not_taken_the_place_leaves_it_as_it_is(tmp_path: Path) -> None:
-    config = config_of(tmp_path)
-    old = take(config)
-    new = inherit(old, config)
-
-    new.leave()
-
-    assert config.socket.exists()
-    assert paths.pid_file(config.socket).exists()
-    old.leave()
-    close(old, new)
-
-
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [

@@ -67,20 +67,11 @@ def manager(place: str) -> Iterator[Manager]:
     made.socket.close()
 
 
-def test_a_daemon_that_serves_is_ready_and_tells_its_status(place: str, manager: Manager, clock: FakeClock) -> None:
-    notifier = Notifier(place)
-
-    notifier.report_ready(clock, lambda: "Serving no model yet")
-
-    assert manager.heard() == [{"READY": "1"}, {"STATUS": "Serving no model yet"}]
-    notifier.close()
-
-
 def test_a_status_is_told_when_it_changes(place: str, manager: Manager, clock: FakeClock) -> None:
     lines = ["one model", "one model", "two models"]
     notifier = Notifier(place)
     notifier.report_ready(clock, lambda: lines.pop(0))
-    manager.heard()
+    assert manager.heard() == [{"READY": "1"}, {"STATUS": "one model"}]
 
     clock.advance(5.0)
     assert manager.heard() == []

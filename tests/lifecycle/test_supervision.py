@@ -83,24 +83,17 @@ class House:
 
 
 @pytest.mark.parametrize(
-    ("last", "lasted", "expected"),
+    ("given", "expected"),
     [
-        pytest.param(0.0, 1.0, FIRST_PAUSE, id="the first end"),
-        pytest.param(FIRST_PAUSE, 1.0, 2 * FIRST_PAUSE, id="another one soon"),
-        pytest.param(FIRST_PAUSE, STEADY, FIRST_PAUSE, id="another one after it has run for a while"),
-        pytest.param(20.0, 0.0, LONGEST_PAUSE, id="it cannot begin, again and again"),
+        pytest.param((0.0, 1.0), FIRST_PAUSE, id="the first end"),
+        pytest.param((FIRST_PAUSE, 1.0), 2 * FIRST_PAUSE, id="another one soon"),
+        pytest.param((FIRST_PAUSE, STEADY), FIRST_PAUSE, id="another one after it has run for a while"),
+        pytest.param((20.0, 0.0), LONGEST_PAUSE, id="it cannot begin, again and again"),
+        pytest.param((0.8, 0.0, 1.0), 1.0, id="one that clients can end"),
     ],
 )
-def test_the_pauses_grow_while_a_server_does_not_last(last: float, lasted: float, expected: float) -> None:
-    assert pause_after(last, lasted) == expected
-
-
-def test_the_pauses_of_a_server_that_clients_can_end_stay_short() -> None:
-    pause = 0.0
-    for _ in range(20):
-        pause = pause_after(pause, 0.0, 1.0)
-
-    assert pause == 1.0
+def test_the_pauses_grow_while_a_server_does_not_last(given: tuple[float, ...], expected: float) -> None:
+    assert pause_after(*given) == expected
 
 
 async def test_a_server_that_ends_is_told_and_begun_again() -> None:

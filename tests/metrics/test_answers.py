@@ -48,17 +48,6 @@ def test_an_answered_request_is_counted_by_its_status_and_outcome() -> None:
     }  # fmt: skip
 
 
-def test_a_request_beyond_the_queue_is_refused_once() -> None:
-    bench = served(queue_jobs=1, batch_size=9)
-    bench.send("a")
-    for _ in range(3):
-        with pytest.raises(QueueFull):
-            bench.send("b")
-
-    assert bench.metrics.refusals == {"queue_full": 3}
-    assert bench.metrics.codes == {503: 3}
-
-
 def test_requests_that_waited_for_a_version_that_stops_are_refused() -> None:
     bench = served(batch_size=1)
     bench.send(*"abc")

@@ -1,5 +1,7 @@
 """What a daemon has counted is handed to the one that replaces it: nothing is lost, and nothing counts twice."""
 
+from collections import Counter
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -16,7 +18,7 @@ from tsctl.daemon.metrics.version import VersionMetrics
 Step = tuple[str, float]
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["ok", "failed", "refused", "counter", "histogram", "batch", "client", "send"]),
+        st.sampled_from(["ok", "failed", "refused", "counter", "histogram", "batch", "client", "event", "send"]),
         st.floats(0, 200),
     ),
     max_size=30,
@@ -25,6 +27,7 @@ STEPS = st.lists(
 
 def served(name: str = "m") -> tuple[Metrics, VersionMetrics]:
     metrics, version = Metrics(), VersionMetrics(name, "1.0")
+    metrics.events = Counter()
     metrics.add(version)
     return metrics, version
 
@@ -44,6 +47,9 @@ def do(version: VersionMetrics, metrics: Metrics, word: str, value: float) -> No
             version.refused(QueueFull("x"))
         case "client":
             metrics.answered_to("mobile", 200 if value < 100 else 429)
+        case "event":
+            assert metrics.events is not None
+            metrics.events["worker.crashed" if value < 100 else "model.loaded"] += 1
         case "counter":
             report(version, "counter", "Counted", value)
         case "histogram":
@@ -81,7 +87,7 @@ def test_whenever_it_is_told_the_new_daemon_counts_what_the_old_one_has_and_its_
             do(*((theirs, old) if index % 2 else (ours, new)), word, value)
     send(outgoing, incoming)
 
-    assert seen(new) == seen(alone)
+    assert (seen(new), new.events) == (seen(alone), alone.events)
 
 
 def test_what_has_not_changed_is_not_told_again() -> None:
@@ -120,8 +126,8 @@ def test_the_last_minute_of_the_new_daemon_is_not_the_life_of_the_old_one() -> N
 def test_counts_with_other_bounds_or_unknown_names_are_left_out() -> None:
     new, ours = served()
     said = (
-        b'{"type":"counts","answers":{"7XX":1},"versions":[{"name":"m","version":"1.0","histograms":{"ok":[[1,2],3.0]},'
-        b'"counters":{"colours":{"red":1},"codes":{"200":2}}}]}'
+        b'{"type":"counts","tables":{"answers":{"7XX":1}},"versions":[{"name":"m","version":"1.0",'
+        b'"histograms":{"ok":[[1,2],3.0]},"counters":{"colours":{"red":1},"codes":{"200":2}}}]}'
     )
 
     IncomingCounts(new).add_totals(msgspec.json.decode(said, type=Totals))

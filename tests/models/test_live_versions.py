@@ -4,7 +4,7 @@ import pytest
 
 from tests.kit.build import make_model
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.core.errors import Conflict, Stopping, VersionNotFound
+from tsctl.daemon.core.errors import VersionNotFound
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.models.registry import LiveVersions, Registry
 from tsctl.daemon.models.version import ModelVersion
@@ -22,21 +22,6 @@ class Lives:
     @property
     def shown(self) -> list[object]:
         return list(self.metrics.versions)
-
-
-def test_an_added_version_is_registered_and_shown() -> None:
-    lives = Lives()
-
-    lives.live.add(lives.old)
-
-    assert list(lives.live) == list(lives.registry) == [lives.old]
-    assert lives.shown == [lives.old.metrics]
-    with pytest.raises(Conflict):
-        lives.live.add(lives.new)
-    lives.live.stopping = True
-    with pytest.raises(Stopping):
-        lives.live.add(lives.new)
-    assert lives.shown == [lives.old.metrics]
 
 
 def test_a_loaded_version_takes_the_place_of_the_old_one() -> None:
@@ -63,17 +48,3 @@ def test_a_version_whose_old_one_was_unregistered_stays_outside() -> None:
 
     assert lives.live.loading == {lives.new: lives.old}
     assert not lives.new.took_over
-
-
-def test_a_leaving_version_lives_until_it_has_gone() -> None:
-    lives = Lives()
-    lives.live.add(lives.old)
-    for model in lives.live:  # which may change while they are gone through
-        lives.live.leaving[model] = None
-        lives.registry.discard(model)
-    assert list(lives.live) == [lives.old]
-
-    lives.live.gone(lives.old)
-
-    assert list(lives.live) == []
-    assert lives.shown == []

@@ -1,10 +1,7 @@
 """The registry: versions by name, one of them the default."""
 
-import pytest
-
 from tests.kit.build import make_model
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.core.errors import DefaultVersionKept
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.version import ModelVersion
@@ -44,22 +41,6 @@ def test_the_first_version_is_the_default_until_another_is_chosen_or_it_goes() -
     assert registry.find("m") is two, "the oldest of the others"
     registry.set_default("m", "3.0")
     assert registry.find("m") is three
-
-
-def test_the_default_stays_while_others_are_there() -> None:
-    registry = registry_of(model(version="1.0"), model(version="2.0"))
-
-    with pytest.raises(DefaultVersionKept, match="Cannot remove default version for model m"):
-        registry.remove("m")
-    with pytest.raises(DefaultVersionKept):
-        registry.remove("m", "1.0")
-
-    assert registry.remove("m", "2.0").version == "2.0"
-    assert registry.remove("m").version == "1.0"
-    assert list(registry) == []
-    again = model(version="7")
-    registry.add(again)
-    assert registry.find("m") is again and registry.is_default(again)
 
 
 def test_a_failed_version_is_replaced_and_discarding_it_changes_nothing() -> None:

@@ -35,13 +35,6 @@ def test_all_but_the_first_wait(sizes: list[int], unstarted: int) -> None:
     assert (held.running and held.running.id) == (1 if sizes else None)
 
 
-def test_the_last_comes_back_first_and_only_the_first_had_started() -> None:
-    held = in_flight(batch(1), batch(2), batch(3))
-
-    assert given_back(held) == [(3, True, Fate.UNSTARTED), (2, True, Fate.UNSTARTED), (1, False, Fate.KILLED)]
-    assert not held
-
-
 @pytest.mark.parametrize(
     ("sizes", "begun", "expected"),
     [
@@ -72,25 +65,6 @@ def test_a_hand_is_busy_while_its_worker_has_started_something() -> None:
 
     assert not held and held.busy, "it still runs what is overdue"
     assert not InFlight(2).busy
-
-
-def test_when_one_is_finished_the_next_has_started() -> None:
-    held = in_flight(batch(1), batch(2))
-
-    assert held.finish().id == 1
-
-    assert held.unstarted == 0
-    assert given_back(held) == [(2, False, Fate.KILLED)]
-
-
-def test_behind_one_that_is_overdue_nothing_has_started() -> None:
-    held = in_flight(batch(1), batch(2))
-
-    expired, _ = held.expire(retry=False, reply=LATE)
-
-    assert expired.id == 1
-    assert held.running is None and held.unstarted == 2
-    assert given_back(held) == [(2, True, Fate.UNSTARTED)]
 
 
 @pytest.mark.parametrize(
@@ -132,15 +106,6 @@ def test_what_a_worker_says_of_a_batch_that_it_does_not_have_is_ignored() -> Non
     held.add_batch(batch(2))
 
     assert given_back(held) == [(2, True, Fate.UNSTARTED), (1, False, Fate.KILLED)]
-
-
-def test_all_may_have_started_when_what_the_worker_said_last_is_lost() -> None:
-    held = in_flight(batch(1), batch(2))
-
-    held.start_all()
-
-    assert held.unstarted == 0
-    assert given_back(held) == [(2, False, Fate.KILLED), (1, False, Fate.KILLED)]
 
 
 def test_what_had_started_beside_one_that_is_overdue_has_started() -> None:

@@ -14,6 +14,7 @@ The parts of a body in the arena stay there.
 import re
 from typing import Final
 
+from tsctl.daemon.api.inference.urlencoded import part_of
 from tsctl.daemon.core.arena import Lease, Payload
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.job import Param
@@ -132,13 +133,10 @@ class Multipart:
         Raises:
             BadRequest: the body is malformed, is cut short, or exceeds a limit.
         """
-        body, start, size = self._body, self._at, len(self._body)
+        start, size = self._at, len(self._body)
         # The slice, and room for headers or a boundary that begin in the slice and end after.
         stop = min(size, start + _SLICE + MOST_HEADER_BYTES + len(self._delimiter))
-        if isinstance(body, Lease):
-            window = bytes(body.part(start, stop).view)
-        else:
-            window = body if stop - start == size else body[start:stop]
+        window = part_of(self._body, start, stop)
         end = min(len(window), _SLICE)
         position, headers = 0, _HEADERS_SLICE
         if self._state == _START:

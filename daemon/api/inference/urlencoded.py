@@ -59,8 +59,10 @@ def first_bytes(body: Payload, count: int) -> bytes:
 
 
 def part_of(body: Payload, start: int, stop: int) -> bytes:
-    """Return a copy of these bytes of a body."""
-    return bytes(body.part(start, stop).view) if isinstance(body, Lease) else body[start:stop]
+    """Return these bytes of a body: a copy, but for all of one that is not in the arena."""
+    if isinstance(body, Lease):
+        return bytes(body.part(start, stop).view)
+    return body if stop - start == len(body) else body[start:stop]
 
 
 def unquote(text: bytes) -> bytes:
@@ -143,12 +145,9 @@ class Urlencoded:
         Raises:
             BadRequest: the form is malformed or exceeds a limit.
         """
-        body, start, size = self._body, self._at, len(self._body)
+        start, size = self._at, len(self._body)
         stop = min(size, start + SLICE)
-        if isinstance(body, Lease):
-            window = bytes(body.part(start, stop).view)
-        else:
-            window = body if stop - start == size else body[start:stop]
+        window = part_of(self._body, start, stop)
         last = stop == size
         position = 0
         while position < len(window):

@@ -21,7 +21,7 @@ from tsctl.daemon.declarations import Operations
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, Response, error_body, json_response
 from tsctl.daemon.http.router import Route
-from tsctl.daemon.model_settings import MOST, ModelSetting
+from tsctl.daemon.model_settings import ModelSetting, ValueKind
 from tsctl.daemon.models.persistence.snapshot_file import one_change
 from tsctl.daemon.models.registrar import Progress, Registrar, no_progress
 from tsctl.daemon.models.registry import Registry
@@ -56,71 +56,24 @@ class Parameters:
             raise BadRequest(f"{name} is {value!r}; expected a string.")
         return value if value or empty else None
 
-    def whole(self, name: str, least: int | None = 0, *, absent: int | None = -1) -> int | None:
-        """Return an integer, None if absent.
-
-        Args:
-            least: the smallest accepted value; None accepts any.
-            absent: the number that TorchServe's clients send for "not given".
-        """
-        value = self._values.get(name)
-        if value is None or value == "":
-            return None
-        try:
-            number = None if isinstance(value, bool) or (isinstance(value, float) and value % 1) else int(value)
-        except (TypeError, ValueError):
-            number = None
-        if number is not None and number == absent:
-            return None
-        if number is None or (least is not None and number < least):
-            limits = "" if least is None else f" of at least {least}"
-            raise BadRequest(f"{name} is {value!r}; expected a whole number{limits}.")
-        if number > MOST:
-            raise BadRequest(f"{name} is {value!r}; expected at most {MOST}.")
-        return number
-
-    def number(self, name: str, *, absent: float | None = -1) -> float | None:
-        """Return a number of at least 0, None if absent; `absent` as in `whole`."""
-        value = self._values.get(name)
-        if value is None or value == "":
-            return None
-        try:
-            number = -2.0 if isinstance(value, bool) else float(value)
-        except (TypeError, ValueError, OverflowError):
-            number = -2.0
-        if number == absent:
-            return None
-        if not 0 <= number < 1e9:
-            raise BadRequest(f"{name} is {value!r}; expected a number of at least 0.")
-        return number
-
-    def boolean(self, name: str) -> bool | None:
-        """Return a strict boolean, None if absent."""
-        value = self._values.get(name)
-        if value is None or value == "":
-            return None
-        if str(value).lower() not in ("true", "false"):
-            raise BadRequest(f"{name} is {value!r}; expected true or false.")
-        return str(value).lower() == "true"
-
-    def setting(self, row: ModelSetting, *, absent: bool = False) -> Any:
-        """Return the parsed value of a model's setting, None if absent.
+    def read(self, name: str, kind: ValueKind, *, absent: bool = False) -> Any:
+        """Return the parsed value of this kind, None if absent.
 
         Args:
             absent: treat -1 as absent, as TorchServe's clients send for a number that is not given.
         """
-        value = self._values.get(row.rest)
+        value = self._values.get(name)
         if value is None or value == "":
             return None
         try:
-            if absent and row.kind.numeric and not isinstance(value, bool) and float(value) == -1:
+            if absent and kind.numeric and not isinstance(value, bool) and float(value) == -1:
                 return None
         except (TypeError, ValueError, OverflowError):
             pass
         try:
-            return row.kind.parse(value) if isinstance(value, str) else row.kind.read(value)
+            return kind.parse(value) if isinstance(value, str) else kind.read(value)
         except ValueError as error:
-            raise BadRequest(f"{row.rest} is {value!r}; expected {error}.") from None
+            raise BadRequest(f"{name} is {value!r}; expected {error}.") from None
 
     def check_names(self, known: Collection[str], settings: Sequence[ModelSetting]) -> None:
         """Check that every parameter is known, so that none is without effect.

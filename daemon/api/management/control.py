@@ -20,6 +20,7 @@ from tsctl.daemon.api.management.batching import batching_of
 from tsctl.daemon.api.management.describe import FieldsOf, no_fields, settings_of
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.core.texts.json_text import json_bytes
+from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import JSON, Response, json_response
 from tsctl.daemon.http.router import Route
@@ -27,12 +28,12 @@ from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
 
 
-def own_route(registry: Registry, own: Callable[[str], Any | None], served: FieldsOf = no_fields) -> Route:
+def own_route(registry: Registry, own: Callable[[str], Any | None], fields: FieldsOf = no_fields) -> Route:
     """Return the route.
 
     Args:
         own: returns the document of a single word, None for an unknown word.
-        served: returns the settings of a version's workers that are other than its own.
+        fields: returns those of extensions, of a version's workers the settings that are other than its own.
     """
 
     async def route(exchange: Exchange, path: list[str]) -> None:
@@ -41,7 +42,7 @@ def own_route(registry: Registry, own: Callable[[str], Any | None], served: Fiel
         match path:
             case ["worker", *named] if len(named) in (1, 2):
                 model = registry.find(*named)
-                exchange.respond(json_response(worker_of(model, served(model))))
+                exchange.respond(json_response(worker_of(model, fields(VersionView.WORKER, model))))
             case ["status"] if (document := own("status")) is not None:
                 # Not `json_response`: with 500 models the json module takes 10 ms to indent their list, this 1 ms.
                 text = msgspec.json.format(json_bytes(document), indent=2)

@@ -9,6 +9,7 @@ import msgspec
 from tsctl.daemon.api.management.batching import batching_of
 from tsctl.daemon.core.machine.cards import MIB
 from tsctl.daemon.core.machine.processes import process_facts
+from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.metrics.histogram import Recent
 from tsctl.daemon.models.archives.manifest import misspelt
 from tsctl.daemon.models.file_tensors import file_tensors
@@ -19,13 +20,13 @@ from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.workers.engine import Worker, local_pid
 from tsctl.daemon.workers.state import WorkerState
 
-FieldsOf = Callable[[ModelVersion], dict[str, Any]]
+FieldsOf = Callable[[VersionView, ModelVersion], dict[str, Any]]  # of extensions, in one of a version's documents
 FIRST_WORKER_ID = 9000  # TorchServe numbers workers by their ports, from this one
 
 
-def no_fields(model: ModelVersion) -> dict[str, Any]:
-    """Return no fields: the version has no extension."""
-    del model
+def no_fields(view: VersionView, model: ModelVersion) -> dict[str, Any]:
+    """Return no fields: there is no extension."""
+    del view, model
     return {}
 
 
@@ -47,16 +48,14 @@ _RETRY_TIME = 300  # seconds, TorchServe's default
 def describe(
     model: ModelVersion,
     customized: dict[str, Any] | None = None,
-    further: FieldsOf = no_fields,
-    members: FieldsOf = no_fields,
+    fields: FieldsOf = no_fields,
     others: Iterable[ModelVersion] = (),
 ) -> dict[str, Any]:
     """Return the document of one version that answers `GET /models/MODEL/VERSION`.
 
     Args:
         customized: the handler's own metadata; None without.
-        further: returns the fields of extensions, for `tsctl`.
-        members: returns TorchServe's members whose values extensions know.
+        fields: returns those of extensions: for `tsctl`, and TorchServe's members whose values they know.
         others: the versions that share its cores.
     """
     settings = model.settings
@@ -91,7 +90,8 @@ def describe(
         },
         **({} if customized is None else {"customizedMetadata": customized}),
     }
-    return document | members(model) | {"tsctl": with_fields(_ours(model, others), further(model))}
+    ours = with_fields(_ours(model, others), fields(VersionView.DESCRIPTION, model))
+    return document | fields(VersionView.MEMBERS, model) | {"tsctl": ours}
 
 
 def _worker(index: int, worker: Worker) -> dict[str, Any]:

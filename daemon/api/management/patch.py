@@ -31,7 +31,7 @@ def asked_of(given: Parameters) -> dict[str, Any]:
             raise BadRequest(
                 f"{name} cannot be changed while the model serves. Changeable: {', '.join(CHANGEABLE)}. {why}"
             )
-    values = {row.name: given.setting(row) for row in CHANGEABLE.values()}
+    values = {row.name: given.read(row.rest, row.kind) for row in CHANGEABLE.values()}
     asked = {name: value for name, value in values.items() if value is not None}
     if not asked:
         raise BadRequest(f"No change is requested. Changeable: {', '.join(CHANGEABLE)}.")

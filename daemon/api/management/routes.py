@@ -39,6 +39,7 @@ from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, RegistrationO
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
 from tsctl.daemon.http.router import Route
+from tsctl.daemon.model_settings.kinds import MOST, Boolean, Integer
 from tsctl.daemon.models.archives.manifest import sha256_pin
 from tsctl.daemon.models.registering.ownership import check_owner_token
 from tsctl.daemon.models.registrar import Progress, Registrar, Registration
@@ -67,9 +68,7 @@ def management_routes(
     *,
     local_paths: bool,
     registers: bool = True,
-    further: FieldsOf = no_fields,
-    members: FieldsOf = no_fields,
-    served: FieldsOf = no_fields,
+    fields: FieldsOf = no_fields,
     operations: Callable[[], Paths] = dict,
 ) -> dict[str, Route]:
     """Return the routes.
@@ -79,12 +78,11 @@ def management_routes(
             `/tsctl`.
         local_paths: whether archives outside the model store may be registered here.
         registers: whether models may be registered and unregistered here.
-        further, members: as in `describe`.
-        served: as in `own_route`.
+        fields: returns those of extensions.
         operations: returns the descriptions of the routes that extensions add.
     """
 
-    described = partial(describe, further=further, members=members, others=registry)
+    described = partial(describe, fields=fields, others=registry)
 
     async def models(exchange: Exchange, path: list[str]) -> None:
         if path and exchange.request.method != "OPTIONS":
@@ -143,7 +141,7 @@ def management_routes(
         "workflows": refuse_workflows,
         "": root,
     }
-    return found if own is None else found | {"tsctl": own_route(registry, own, served)}
+    return found if own is None else found | {"tsctl": own_route(registry, own, fields)}
 
 
 async def _describe(
@@ -183,13 +181,13 @@ def _register(registry: Registry, registrar: Registrar, exchange: Exchange, loca
         raise BadRequest(f"Invalid RuntimeType value: {runtime}")
     if given.flag("s3_sse_kms", False):
         raise BadRequest("s3_sse_kms is true, but requests to S3 are not signed: use a presigned URL.")
-    replace, reset = given.boolean("replace") or False, given.boolean("reset") or False
+    replace, reset = bool(given.read("replace", Boolean())), bool(given.read("reset", Boolean()))
     if reset and not replace:
         raise BadRequest("reset is true, but only a replacement has settings to reset: add replace=true.")
     owner = given.text("owner") or ""
     if owner:
         check_owner_token(owner)
-    owner_pid = given.whole("owner_pid", least=1, absent=None) or 0
+    owner_pid = given.read("owner_pid", Integer(1)) or 0
     if owner_pid and not (owner and local_paths):
         raise BadRequest("owner_pid needs an owner, and works on the control socket only.")
     request = Registration(
@@ -199,10 +197,12 @@ def _register(registry: Registry, registrar: Registrar, exchange: Exchange, loca
         sha256=sha256_pin(given.text("sha256", empty=True)),
         handler=given.text("handler"),
         runtime=runtime,
-        overrides=Overrides(**{row.name: given.setting(row, absent=True) for row in MODEL_SETTINGS if row.rest}),
+        overrides=Overrides(
+            **{row.name: given.read(row.rest, row.kind, absent=True) for row in MODEL_SETTINGS if row.rest}
+        ),
         synchronous=given.flag("synchronous", True),
         local_paths=local_paths,
-        ephemeral=given.boolean("ephemeral") or False,
+        ephemeral=bool(given.read("ephemeral", Boolean())),
         owner=owner,
         owner_pid=owner_pid,
     )
@@ -234,9 +234,9 @@ def _scale(
 ) -> Command:
     given = Parameters(exchange.request)
     given.check_names(_SCALING, ())
-    least = given.whole("min_worker", absent=None)
+    least = given.read("min_worker", Integer())
     least = 1 if least is None else least
-    most = given.whole("max_worker", absent=None)
+    most = given.read("max_worker", Integer())
     most = least if most is None else most
     if most < least:
         raise BadRequest("max_worker cannot be less than min_worker.")
@@ -265,9 +265,9 @@ def _done(model: ModelVersion, sentence: str, registry: Registry | None) -> dict
 
 
 def _list(registry: Registry, given: Parameters) -> dict[str, Any]:
-    limit = given.whole("limit", least=None)
+    limit = given.read("limit", Integer(-MOST))
     limit = PAGE if limit is None or not 0 <= limit <= PAGE else limit
-    start = max(0, given.whole("next_page_token", least=None) or 0)
+    start = max(0, given.read("next_page_token", Integer(-MOST)) or 0)
     models: list[ModelVersion] = registry.defaults()
     document: dict[str, Any] = {}
     if start + limit <= len(models):  # TorchServe sends a token even if the page ends at the last model

@@ -14,6 +14,7 @@ from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.endpoints import Endpoint, address_of
 from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core import job
+from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import SETTINGS
@@ -51,13 +52,13 @@ def urls_of(bound: Sequence[tuple[Endpoint, socket.socket]]) -> Urls:
 
 
 def status_document(
-    config: Config, urls: Urls, registry: Registry, started: float, further: FieldsOf = no_fields
+    config: Config, urls: Urls, registry: Registry, started: float, fields: FieldsOf = no_fields
 ) -> dict[str, Any]:
     """Return the document of `tsctl status`, without what supervision and services add to it as a whole.
 
     Args:
         started: seconds since the epoch.
-        further: returns the fields that extensions add to a version's.
+        fields: returns those of extensions.
     """
     return {
         "pid": os.getpid(),
@@ -75,13 +76,13 @@ def status_document(
         "modelStore": None if config.model_store is None else str(config.model_store),
         "grace": config.grace,
         "registering": sorted(name or "" for name in registry.expected),
-        "models": [_listed(model, registry, further) for model in registry],
+        "models": [_listed(model, registry, fields) for model in registry],
     }
 
 
-def _listed(model: ModelVersion, registry: Registry, further: FieldsOf) -> dict[str, Any]:
+def _listed(model: ModelVersion, registry: Registry, fields: FieldsOf) -> dict[str, Any]:
     own = {"threads": model.pool.threads_in_all, "url": model.source.url}
-    return overview_of(model, default=registry.is_default(model)) | own | further(model)
+    return overview_of(model, default=registry.is_default(model)) | own | fields(VersionView.LIST, model)
 
 
 def settings_document(config: Config, tokens: Tokens) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from typing import Any
 from tsctl.daemon.api.management.commands import Parameters, run, word_routes
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.router import Route
+from tsctl.daemon.model_settings.kinds import Boolean, Duration
 from tsctl.daemon.models.archives.opening import Progress
 
 
@@ -19,10 +20,10 @@ def upgrade_routes(upgrade: Callable[..., Awaitable[dict[str, Any]]]) -> dict[st
     async def answer(exchange: Exchange) -> None:
         given = Parameters(exchange.request)
         asked = {
-            "grace": given.number("grace"),
-            "timeout": given.number("timeout"),
+            "grace": given.read("grace", Duration()),
+            "timeout": given.read("timeout", Duration()),
             "python": given.text("python"),
-            "check_memory": given.boolean("check_memory") is not False,
+            "check_memory": given.read("check_memory", Boolean()) is not False,
         }
 
         async def command(progress: Progress) -> tuple[int, dict[str, Any]]:

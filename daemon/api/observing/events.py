@@ -22,6 +22,7 @@ from tsctl.daemon.http.bounds.sending import NotRead
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import JSON, Response
 from tsctl.daemon.http.router import Route
+from tsctl.daemon.model_settings.kinds import Integer
 
 LIMIT = 1000  # events in an answer, unless the client asks for another number
 HEARTBEAT = 15.0  # seconds: a comment, by which a dead client is noticed
@@ -55,8 +56,8 @@ class _Query:
             raise BadRequest(f"level is {self.level!r}; expected {', '.join(LEVELS)}.")
         self.since = _seconds(given.text("since"))
         resumed = exchange.request.header("last-event-id")
-        self.after = int(resumed) if resumed.isdecimal() and len(resumed) < 16 else given.whole("after", absent=None)
-        limit = given.whole("limit", absent=None)
+        self.after = int(resumed) if resumed.isdecimal() and len(resumed) < 16 else given.read("after", Integer())
+        limit = given.read("limit", Integer())
         self.limit = LIMIT if limit is None else limit
 
     def find(self, events: Events) -> tuple[list[Event], int]:

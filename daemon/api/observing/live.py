@@ -39,6 +39,7 @@ from tsctl.daemon.api.management.describe import FieldsOf, gpu_memory, no_fields
 from tsctl.daemon.api.management.status import tsctl_version
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.core.texts.json_text import json_bytes
+from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import JSON, Response
 from tsctl.daemon.http.router import Route
@@ -50,40 +51,40 @@ from tsctl.daemon.workers.engine import local_pid
 def live_routes(
     registry: Registry,
     started: float,
-    further: FieldsOf = no_fields,
+    fields: FieldsOf = no_fields,
     overview: Callable[[], dict[str, Any]] = dict,
 ) -> dict[str, Route]:
     """Return the route.
 
     Args:
         started: seconds since the epoch.
-        further: returns the fields that extensions add to a version's.
+        fields: returns those of extensions.
         overview: returns further fields of the document.
     """
 
     def live(exchange: Exchange) -> None:
-        document = live_document(registry, started, time.time(), further) | overview()
+        document = live_document(registry, started, time.time(), fields) | overview()
         exchange.respond(Response(200, json_bytes(document), (JSON,)))
 
     return word_routes("live", live)
 
 
-def live_document(registry: Registry, started: float, now: float, further: FieldsOf = no_fields) -> dict[str, Any]:
+def live_document(registry: Registry, started: float, now: float, fields: FieldsOf = no_fields) -> dict[str, Any]:
     """Return the document; both times in seconds since the epoch."""
     return {
         "time": now,
         "started": started,
         "pid": os.getpid(),
         "version": tsctl_version(),
-        "models": [_model(model, default=registry.is_default(model)) | further(model) for model in registry],
+        "models": [_model(model, registry) | fields(VersionView.LIVE, model) for model in registry],
     }
 
 
-def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
+def _model(model: ModelVersion, registry: Registry) -> dict[str, Any]:
     pool, metrics, now = model.pool, model.metrics, model.clock.now()
     missing = pool.wanted - pool.ready - pool.given_up
     latency, sizes = metrics.fine, metrics.batch_size
-    return overview_of(model, default=default) | {
+    return overview_of(model, default=registry.is_default(model)) | {
         "inPieces": model.declared is not None and model.declared.streams,
         "restarting": max(0, missing) if model.was_ready else 0,
         "oldestMs": round((now - model.queue.since()[1]) * 1000, 3) if len(model.queue) else None,

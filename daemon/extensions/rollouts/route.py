@@ -25,6 +25,7 @@ from tsctl.daemon.extensions.rollouts.rollout import (
 from tsctl.daemon.extensions.rollouts.rollouts import Rollouts
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
+from tsctl.daemon.model_settings.kinds import Boolean
 from tsctl.daemon.models.registry import Registry
 
 ROLLOUT = "rollout"
@@ -86,7 +87,7 @@ def _asked(given: Parameters, rollouts: Rollouts, name: str) -> Rollout:
     version = given.text("version")
     if version is None:
         raise BadRequest("version is missing: the version that is to take over.")
-    compare = given.boolean("compare") or False
+    compare = bool(given.read("compare", Boolean()))
     before, route = rollouts.before(name, version)
     return Rollout(
         version=version,
@@ -95,7 +96,7 @@ def _asked(given: Parameters, rollouts: Rollouts, name: str) -> Rollout:
         conditions=parse_conditions(given.text("abort_if") or "", compare=compare),
         before=before,
         route=route,
-        allow_effects=given.boolean("allow_effects") or False,
+        allow_effects=bool(given.read("allow_effects", Boolean())),
         state=RolloutState.COMPARING if compare else RolloutState.STEPPING,
     )
 

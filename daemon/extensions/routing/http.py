@@ -18,6 +18,7 @@ from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
 from tsctl.daemon.http.router import Audience
 from tsctl.daemon.http.router import Route as HttpRoute
+from tsctl.daemon.model_settings.kinds import Boolean
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.changes import RouteChanges
 from tsctl.daemon.models.routing.route import Route, parse_route, shown_route
@@ -94,7 +95,7 @@ def route_of(given: Parameters) -> Route:
         given.text("sticky") or "",
         given.text("shadow") or "",
         None if sample == "" else sample,
-        allow_effects=given.boolean("allow_effects") or False,
+        allow_effects=bool(given.read("allow_effects", Boolean())),
     )
 
 

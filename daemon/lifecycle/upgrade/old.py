@@ -30,7 +30,7 @@ from tsctl.daemon.lifecycle.upgrade.messages import (
     within,
 )
 from tsctl.daemon.lifecycle.upgrade.states import TRANSITIONS, Step, UpgradeEvent
-from tsctl.daemon.lifecycle.upgrade.successor import Successor, SuccessorGone
+from tsctl.daemon.lifecycle.upgrade.successor import NewDaemon, SuccessorGone
 from tsctl.daemon.metrics.totals import OutgoingCounts
 from tsctl.daemon.models.archives.opening import Progress as Report
 from tsctl.daemon.models.persistence.snapshot import Snapshot, SnapshotEntry
@@ -75,7 +75,7 @@ def measure(pid: int, proc: Path = PROC) -> MemoryCheck:
 COUNT_TIME = 1.0  # seconds that the new daemon may need to read counts
 TAKE_TIME = 10.0  # seconds that a new daemon which is ready may need to begin to serve
 
-Start = Callable[[str | None, list[Expected]], Successor]
+Start = Callable[[str | None, list[Expected]], NewDaemon]
 
 GRACE = 30.0  # seconds
 TIMEOUT = 300.0
@@ -122,7 +122,7 @@ class Upgrade:
         self.step = Step.SERVING
         self.given = asyncio.Event()
         self.grace = 0.0
-        self.successor: Successor | None = None
+        self.successor: NewDaemon | None = None
         self._registry = registry
         self._registrar = registrar
         self._start = start

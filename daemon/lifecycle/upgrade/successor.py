@@ -14,7 +14,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from tsctl.daemon.lifecycle.activation import PassedSocket
 from tsctl.daemon.lifecycle.notify import Notifier
@@ -69,46 +68,8 @@ class SuccessorGone(Exception):
         self.details = details
 
 
-class Successor(Protocol):
-    """A new daemon, until the takeover."""
-
-    pid: int
-
-    async def introduce(self) -> None:
-        """Send the inheritance."""
-        ...
-
-    async def hear(self) -> FromNew:
-        """Receive a message.
-
-        Raises:
-            SuccessorGone: the new daemon has ended, or broke the protocol.
-        """
-        ...
-
-    async def give(self, counts: list[Totals]) -> None:
-        """Hand the service over to the new daemon.
-
-        Raises:
-            SuccessorGone: the new daemon has ended.
-        """
-        ...
-
-    async def count(self, totals: Totals) -> None:
-        """Send what this daemon has counted; do nothing if the new one has ended."""
-        ...
-
-    async def end(self, *, at_once: bool) -> None:
-        """End the new daemon and wait for its death; unless `at_once`, its workers may leave in order."""
-        ...
-
-    async def outlive(self) -> None:
-        """Wait for the new daemon's end, after the takeover."""
-        ...
-
-
 class NewDaemon:
-    """A process of this machine."""
+    """A new daemon, a process of this machine, until the takeover."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], channel: Channel, inheritance: Inheritance, printed: "Printed"
@@ -124,10 +85,16 @@ class NewDaemon:
         return f"<NewDaemon {self.pid}>"
 
     async def introduce(self) -> None:
+        """Send the inheritance."""
         with contextlib.suppress(HungUp):  # its end is about to be reported
             await self._channel.tell(self._inheritance)
 
     async def hear(self) -> FromNew:
+        """Receive a message.
+
+        Raises:
+            SuccessorGone: the new daemon has ended, or broke the protocol.
+        """
         try:
             return decode_from_new(await self._channel.hear())
         except BrokenUpgradeMessage as error:
@@ -137,10 +104,16 @@ class NewDaemon:
             raise SuccessorGone(f"the new daemon {self._how()} before it was ready", self._printed.tail()) from None
 
     async def count(self, totals: Totals) -> None:
+        """Send what this daemon has counted; do nothing if the new one has ended."""
         with contextlib.suppress(HungUp):
             await self._channel.tell(totals)
 
     async def give(self, counts: list[Totals]) -> None:
+        """Hand the service over to the new daemon.
+
+        Raises:
+            SuccessorGone: the new daemon has ended.
+        """
         try:
             await self._channel.tell(TakeOver(counts))
         except HungUp:
@@ -148,6 +121,7 @@ class NewDaemon:
             raise SuccessorGone(f"the new daemon {self._how()} before it had taken over") from None
 
     async def end(self, *, at_once: bool) -> None:
+        """End the new daemon and wait for its death; unless `at_once`, its workers may leave in order."""
         self._channel.close()
         if at_once or not await self._ended(LEAVE_TIME):
             with contextlib.suppress(ProcessLookupError):
@@ -156,6 +130,7 @@ class NewDaemon:
         os.close(self._pidfd)
 
     async def outlive(self) -> None:
+        """Wait for the new daemon's end, after the takeover."""
         with contextlib.suppress(HungUp, BrokenUpgradeMessage):
             while True:
                 await self._channel.hear()  # and leave its exit code to the stand-in

@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 from stat import S_ISDIR
 from typing import Any
@@ -83,6 +84,19 @@ def archives(store: Path | None) -> list[str]:
 
 
 _PROGRESS_EVERY = 0.05  # seconds
+
+
+def throttled(report: Callable[[int, int], object]) -> Progress:
+    """Return what passes on a report, but none soon after another."""
+    reported = 0.0
+
+    def pass_on(count: int, total: int) -> None:
+        nonlocal reported
+        if time.monotonic() - reported >= _PROGRESS_EVERY:
+            reported = time.monotonic()
+            report(count, total)
+
+    return pass_on
 
 
 def local_path(url: str) -> Path | None:
@@ -183,13 +197,6 @@ async def _in_thread(work: Callable[[Progress], None], progress: Progress) -> No
     """Run `work` in its own thread, which may hang: the stopping daemon waits for the executor's threads."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
-    reported = 0.0
-
-    def report(count: int, total: int) -> None:
-        nonlocal reported
-        if time.monotonic() - reported >= _PROGRESS_EVERY:
-            reported = time.monotonic()
-            tell(progress, count, total)
 
     def tell(call: Callable[..., None], *arguments: Any) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: the daemon has stopped
@@ -205,7 +212,7 @@ async def _in_thread(work: Callable[[Progress], None], progress: Progress) -> No
 
     def run() -> None:
         try:
-            work(report)
+            work(throttled(partial(tell, progress)))
         except Exception as error:  # noqa: BLE001 - raised where `done` is awaited
             tell(end, error)
         else:

@@ -9,7 +9,6 @@ the snapshot on the disk refers to it.
 import asyncio
 import contextlib
 import shutil
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -20,7 +19,7 @@ from typing import NamedTuple
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.models.archives.digests import holds_its_files, sums_of
-from tsctl.daemon.models.archives.download import archive_of
+from tsctl.daemon.models.archives.download import archive_of, throttled
 from tsctl.daemon.models.archives.unpack import (
     ArchiveMark,
     Limits,
@@ -33,7 +32,6 @@ from tsctl.daemon.models.archives.unpack import (
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.targets import is_bare, is_url
 
-_PROGRESS_EVERY = 0.05  # seconds
 DIGITS = 64  # of a SHA-256
 
 Progress = Callable[[str, int, int], None]  # stage ("unpacking", "loading"), done, total
@@ -115,15 +113,7 @@ class Directories:
             NotUnpacked: this machine cannot take the archive, e.g. because the disk is full.
         """
         loop = asyncio.get_running_loop()
-        reported = 0.0
-
-        def report(done: int, total: int) -> None:
-            nonlocal reported
-            now = time.monotonic()
-            if now - reported >= _PROGRESS_EVERY:
-                reported = now
-                loop.call_soon_threadsafe(progress, "unpacking", done, total)
-
+        report = throttled(partial(loop.call_soon_threadsafe, partial(progress, "unpacking")))
         while True:
             unpacked = await asyncio.to_thread(unpack, archive, self._folder, self._limits, report, pinned)
             # Python 3.14 does not suspend where the thread has ended already: let its reports arrive first.

@@ -20,19 +20,14 @@ _ENTRY = 512  # bytes of a zip's directory for each member that it may hold: 46,
 _TAR_PADDING = 16 * CHUNK  # zero bytes that may follow the last; tar fills up its last record, at most 1 MiB as a rule
 
 
-class Archive:
-    """The common interface of zip and tar archives: named members with content."""
-
-    size: int  # bytes in all, as the archive claims; for the progress display only
-
-    def members(self) -> Iterator[tuple[str, bool, IO[bytes] | None]]:
-        """Yield each member's name, whether the member is a directory, and a file's content (None of a directory)."""
-        raise NotImplementedError
+Members = Iterator[tuple[str, bool, IO[bytes] | None]]  # name, whether it is a directory, and a file's content
 
 
 @contextlib.contextmanager
-def open_archive(file: SteadyFile, files: int) -> Iterator[Archive]:
+def open_archive(file: SteadyFile, files: int) -> Iterator[tuple[int, Members]]:
     """Open an archive of at most `files` members; a damaged archive raises one of `marfile.DAMAGED`.
+
+    Yield how many bytes it says to hold, for the progress display only, and its members.
 
     Raises:
         InvalidModel: the archive is neither a zip nor a gzipped tar, or was written to meanwhile; reading its members
@@ -43,74 +38,64 @@ def open_archive(file: SteadyFile, files: int) -> Iterator[Archive]:
     start = file.start()
     if start[:2] == b"PK":
         with ZipBytes(file, max(CHUNK, files * _ENTRY)) as raw, zipfile.ZipFile(raw) as zipped:
-            yield _Zip(zipped)
+            yield sum(info.file_size for info in zipped.infolist()), _members_of_zip(zipped)
     elif start[:2] == b"\x1f\x8b":
         with (
             io.BufferedReader(file, CHUNK) as packed,
             TarBytes(packed) as stream,
             tarfile.open(fileobj=stream, mode="r:") as tarred,
         ):
-            yield _Tar(tarred, stream, file.size)
+            yield file.size, _members_of_tar(tarred, stream)  # the real size is known only after reading it all
     else:
         raise InvalidModel(f"The archive `{file.name}` is neither a zip nor a gzipped tar file.")
 
 
-class _Zip(Archive):
-    def __init__(self, zipped: zipfile.ZipFile) -> None:
-        self._zipped = zipped
-        self.size = sum(info.file_size for info in zipped.infolist())
-
-    def members(self) -> Iterator[tuple[str, bool, IO[bytes] | None]]:
-        for info in self._zipped.infolist():
-            kind = stat.S_IFMT(info.external_attr >> 16)
-            if kind and not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
-                raise InvalidModel(f"The archive holds a link or a device: `{shown(info.filename)}`.")
-            if info.flag_bits & 0x1:
-                raise InvalidModel(f"The archive is encrypted: `{shown(info.filename)}`. Make one without a password.")
-            if not is_bounded(info):
-                raise InvalidModel(
-                    f"`{shown(info.filename)}` is compressed by method {info.compress_type} of zip: only stored and "
-                    f"deflated files are read."
-                )
-            # `orig_filename`, because `filename` ends at the first zero byte, and would hide that.
-            if info.is_dir():
-                yield info.orig_filename, True, None
-            else:
-                with self._zipped.open(info) as content:
-                    yield info.orig_filename, False, content
+def _members_of_zip(zipped: zipfile.ZipFile) -> Members:
+    for info in zipped.infolist():
+        kind = stat.S_IFMT(info.external_attr >> 16)
+        if kind and not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+            raise InvalidModel(f"The archive holds a link or a device: `{shown(info.filename)}`.")
+        if info.flag_bits & 0x1:
+            raise InvalidModel(f"The archive is encrypted: `{shown(info.filename)}`. Make one without a password.")
+        if not is_bounded(info):
+            raise InvalidModel(
+                f"`{shown(info.filename)}` is compressed by method {info.compress_type} of zip: only stored and "
+                f"deflated files are read."
+            )
+        # `orig_filename`, because `filename` ends at the first zero byte, and would hide that.
+        if info.is_dir():
+            yield info.orig_filename, True, None
+        else:
+            with zipped.open(info) as content:
+                yield info.orig_filename, False, content
 
 
-class _Tar(Archive):
-    def __init__(self, tarred: tarfile.TarFile, stream: TarBytes, size: int) -> None:
-        self._tarred = tarred
-        self._stream = stream
-        self.size = size  # of the file; the real size is known only after reading it all
+def _members_of_tar(tarred: tarfile.TarFile, stream: TarBytes) -> Members:
+    for info in tarred:
+        if info.issparse():
+            raise InvalidModel(
+                f"The archive holds a sparse file: `{shown(info.name)}`. Make the archive without `--sparse`."
+            )
+        if info.isdir():
+            yield info.name, True, None
+        elif info.isreg():
+            stream.between = False
+            yield info.name, False, tarred.extractfile(info)
+        else:
+            raise InvalidModel(f"The archive holds a link or a device: `{shown(info.name)}`.")
+        stream.between = True
+    _check_end(stream)
 
-    def members(self) -> Iterator[tuple[str, bool, IO[bytes] | None]]:
-        for info in self._tarred:
-            if info.issparse():
-                raise InvalidModel(
-                    f"The archive holds a sparse file: `{shown(info.name)}`. Make the archive without `--sparse`."
-                )
-            if info.isdir():
-                yield info.name, True, None
-            elif info.isreg():
-                self._stream.between = False
-                yield info.name, False, self._tarred.extractfile(info)
-            else:
-                raise InvalidModel(f"The archive holds a link or a device: `{shown(info.name)}`.")
-            self._stream.between = True
-        self._check_end()
 
-    def _check_end(self) -> None:
-        """Read to the end, where gzip has its checksum; tarfile takes a damaged header for the end of the archive."""
-        rest, count = self._stream.last, 0
-        self._stream.between = False
-        while rest:
-            count += len(rest)
-            if rest.strip(b"\0") or count > _TAR_PADDING:
-                raise tarfile.ReadError("a damaged header, or data after the end")
-            rest = self._stream.read(CHUNK)
+def _check_end(stream: TarBytes) -> None:
+    """Read to the end, where gzip has its checksum; tarfile takes a damaged header for the end of the archive."""
+    rest, count = stream.last, 0
+    stream.between = False
+    while rest:
+        count += len(rest)
+        if rest.strip(b"\0") or count > _TAR_PADDING:
+            raise tarfile.ReadError("a damaged header, or data after the end")
+        rest = stream.read(CHUNK)
 
 
 def shown(name: str) -> str:

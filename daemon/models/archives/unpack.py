@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from tsctl.daemon.core.errors import InvalidModel, NotUnpacked
 from tsctl.daemon.marfile import CHUNK, DAMAGED
 from tsctl.daemon.models.archives.digests import SteadyFile, holds_its_files, write_sums
-from tsctl.daemon.models.archives.readers import Archive, open_archive, shown
+from tsctl.daemon.models.archives.readers import Members, open_archive, shown
 
 LONGEST_NAME = 1024  # bytes of a member's path; with the directory before it, it must stay below Linux's 4096
 DEEPEST = 64  # directories above a member: shutil.rmtree recurses
@@ -101,8 +101,8 @@ def _unpack_to(target: Path, archive: Path, file: SteadyFile, limits: Limits, pr
         raise NotUnpacked(archive.name, models_dir, str(error.strerror)) from error
     altered = draft.with_name(f".altered-{draft.name}")
     try:
-        with open_archive(file, limits.files) as opened:
-            files = _extract(opened, draft, limits, progress)
+        with open_archive(file, limits.files) as (size, members):
+            files = _extract(members, draft, limits, lambda done: progress(done, max(done, size)))
         write_sums(target, files, draft)
         if replace:
             with contextlib.suppress(FileNotFoundError):  # another registration does the same
@@ -160,12 +160,12 @@ def safe_name(name: str) -> PurePosixPath:
     return path
 
 
-def _extract(archive: Archive, draft: Path, limits: Limits, progress: Progress) -> dict[str, bytes]:
+def _extract(members: Members, draft: Path, limits: Limits, progress: Callable[[int], None]) -> dict[str, bytes]:
     """Write an archive's members into a directory, and return each file's SHA-256."""
     done = count = 0
     files: dict[str, bytes] = {}
     directories = {PurePosixPath()}
-    for name, is_directory, content in archive.members():
+    for name, is_directory, content in members:
         path = safe_name(name)
         above = [parent for parent in path.parents if parent not in directories]
         count += 1 + len(above)
@@ -189,7 +189,7 @@ def _extract(archive: Archive, draft: Path, limits: Limits, progress: Progress) 
                     raise InvalidModel(f"The archive unpacks to more than {limits.total_bytes} bytes (archive_bytes).")
                 file.write(chunk)
                 digest.update(chunk)
-                progress(done, max(done, archive.size))
+                progress(done)
         files[str(path)] = digest.digest()
     return files
 

@@ -112,7 +112,7 @@ class Restoring:
         async with archive_of(request.url, self._config, nobody, local_paths=request.local_paths) as path:
             unpacked = await self._directories.unpack(path, no_progress, request.sha256)
         try:
-            if not unpacked.name.startswith(entry.unpacked):  # earlier versions kept half of the SHA-256
+            if unpacked.name != entry.unpacked:
                 raise ArchiveNotFound(f"{request.url} has changed since it was registered; register it again.")
             root = model_root(unpacked)
             manifest = (await self._factory.read(request, root)).manifest

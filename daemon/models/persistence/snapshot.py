@@ -26,9 +26,7 @@ from tsctl.daemon.models.routing.route import Route, is_valid
 from tsctl.daemon.models.settings import ROWS, Overrides
 from tsctl.handlers.wire import Declared
 
-FORMAT = 2
-_OF_FIRST = frozenset({"version", "models", "earlier", "routes"})  # of format 1: the core's members
-OVERRIDES = "wishes"  # the key of a registration's `overrides` in the file
+FORMAT = 3
 _DRAFT = ".snapshot-"
 _PLAIN = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,254}")  # one path component, never `..`
 
@@ -116,8 +114,7 @@ def decode_snapshot(content: bytes) -> Snapshot:
         BrokenSnapshot: the content is no snapshot, or its format is unknown.
     """
     try:
-        document = _with_parts(msgspec.json.decode(content))
-        document = _known_declarations(_rename_key(document, OVERRIDES, "overrides"))
+        document = _known_declarations(msgspec.json.decode(content))
         snapshot = msgspec.convert(document, Snapshot, dec_hook=_decode_overrides)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BrokenSnapshot(str(error)) from None
@@ -130,24 +127,6 @@ def decode_snapshot(content: bytes) -> Snapshot:
         if not is_valid(route):
             raise BrokenSnapshot(f"the route of {name} has impossible weights")
     return snapshot
-
-
-def _with_parts(document: Any) -> Any:
-    """Return a document of format 1 in the present one: its members that are not the core's are of extensions."""
-    if not isinstance(document, dict) or document.get("version") != 1:
-        return document
-    parts = {name: part for name, part in document.items() if name not in _OF_FIRST and part}
-    return {name: document[name] for name in _OF_FIRST & document.keys()} | {"version": FORMAT, "extensions": parts}
-
-
-def _rename_key(document: Any, old: str, new: str) -> Any:
-    """Rename a key of each entry's request; other parts, and documents of another shape, stay as they are."""
-    entries = document.get("models") if isinstance(document, dict) else None
-    for entry in entries if isinstance(entries, list | tuple) else ():
-        request = entry.get("request") if isinstance(entry, dict) else None
-        if isinstance(request, dict):
-            entry["request"] = {new if key == old else key: value for key, value in request.items()}
-    return document
 
 
 def _known_declarations(document: Any) -> Any:
@@ -169,8 +148,7 @@ def _decode_overrides(_: type, document: Any) -> Overrides:
         msgspec.ValidationError: a value is of the wrong type. (Limits are checked when the model is made.)
     """
     values = msgspec.convert(document, dict[str, Any])
-    known = {name: ROWS[name].kind.stored for name in values.keys() & ROWS.keys() if values[name] is not None}
-    said = {name: msgspec.convert(values[name], kind) for name, kind in known.items()}
+    said = {name: msgspec.convert(values[name], ROWS[name].kind.stored) for name in values.keys() & ROWS.keys()}
     return Overrides(since=msgspec.convert(values.get("since", {}), dict[str, str]), **said)
 
 

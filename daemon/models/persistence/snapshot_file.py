@@ -29,7 +29,7 @@ import msgspec
 from tsctl.daemon.core.errors import NotRemembered
 from tsctl.daemon.core.texts.json_text import json_bytes
 from tsctl.daemon.models.persistence import snapshot
-from tsctl.daemon.models.persistence.snapshot import OVERRIDES, BrokenSnapshot, EarlierModel, Snapshot, SnapshotEntry
+from tsctl.daemon.models.persistence.snapshot import BrokenSnapshot, EarlierModel, Snapshot, SnapshotEntry
 from tsctl.daemon.models.settings import Overrides
 
 MOST_TOKEN = 100  # characters
@@ -142,12 +142,7 @@ def encode_snapshot(snapshot: Snapshot) -> bytes:
 
 def _part_text(part: SnapshotEntry | EarlierModel) -> bytes:
     """Return the text of a member of a list, whose first line is indented already."""
-    document = msgspec.to_builtins(part, enc_hook=_overrides)
-    if isinstance(part, SnapshotEntry):
-        document["request"] = {
-            OVERRIDES if key == "overrides" else key: value for key, value in document["request"].items()
-        }
-    return _indented(_text(document), b"\n    ")
+    return _indented(_text(msgspec.to_builtins(part, enc_hook=_overrides)), b"\n    ")
 
 
 def _text(document: Any) -> bytes:

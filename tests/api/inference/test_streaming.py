@@ -24,19 +24,6 @@ def worker(house: House) -> StubWorker:
     return house.engine.workers[0]
 
 
-def test_pieces_are_sent_as_they_come(house: House) -> None:
-    peer = house.send("POST", "/predictions/m")
-    worker(house).stream(b"first ")
-    seen = bytes(peer.transport.written)
-    worker(house).stream(b"second ")
-
-    house.clock.advance(10.0)
-
-    assert seen.endswith(b"\r\n\r\n6\r\nfirst \r\n")
-    assert b"transfer-encoding: chunked" in seen
-    assert (peer.statuses, peer.bodies) == ([200], [b"first second last"])
-
-
 def test_status_and_headers_are_those_of_the_first_piece(house: House) -> None:
     peer = house.send("POST", "/predictions/m")
     job = worker(house).batches[0].jobs[0]
@@ -47,15 +34,6 @@ def test_status_and_headers_are_those_of_the_first_piece(house: House) -> None:
 
     (answer,) = peer.answers
     assert (answer.status, answer.headers["content-type"], answer.body) == (206, "text/plain", b"ablast")
-
-
-def test_an_answer_whose_first_piece_is_its_last_is_whole(house: House) -> None:
-    peer = house.send("POST", "/predictions/m")
-
-    house.clock.advance(10.0)
-
-    assert b"transfer-encoding" not in peer.transport.written
-    assert peer.bodies == [b"last"]
 
 
 @pytest.mark.parametrize(

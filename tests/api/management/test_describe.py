@@ -10,6 +10,7 @@ from tests.api.house import House
 from tsctl.daemon.api.management.describe import describe, version_gpu_memory
 from tsctl.daemon.api.management.routes import order_of
 from tsctl.daemon.api.observing.live import live_document
+from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.models.file_tensors import file_tensors
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.settings import Overrides
@@ -60,7 +61,9 @@ def test_a_worker_is_described(house: House) -> None:
 def test_a_field_of_an_extension_is_no_member_of_torchserves_by_its_name_alone(house: House) -> None:
     model = serve(house)
 
-    told = describe(model, further=lambda _: {"minWorkers": 7}, members=lambda _: {"stateful": True})
+    told = describe(
+        model, fields=lambda view, _: {"stateful": True} if view is VersionView.MEMBERS else {"minWorkers": 7}
+    )
 
     assert list(told) == KEYS
     assert (told["minWorkers"], told["tsctl"]["minWorkers"]) == (1, 7)

@@ -97,4 +97,5 @@ def test_a_change_is_on_the_disk_when_it_is_answered(house: House, tmp_path: Pat
     asyncio.run(house.tell("PATCH", "/models/m?batch_size=8"))
 
     (entry,) = json.loads((tmp_path / "snapshot.json").read_text())["models"]
-    assert (entry["request"]["wishes"]["batch_size"], entry["request"]["wishes"]["since"]) == (8, {"batch_size": "set"})
+    overrides = entry["request"]["overrides"]
+    assert (overrides["batch_size"], overrides["since"]) == (8, {"batch_size": "set"})

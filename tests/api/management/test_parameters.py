@@ -1,5 +1,7 @@
 """Parameters come from the query or a JSON body, and a wrong one is refused with its name and value."""
 
+import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -9,8 +11,11 @@ from hypothesis import strategies as st
 from tsctl.daemon.api.management.commands import Parameters
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.http.messages import Request, json_body
+from tsctl.daemon.model_settings.kinds import Boolean, Duration, Integer, TimeSpan, ValueKind
+from tsctl.daemon.model_settings.resources import Cpus, Size
 
 JSON = [("Content-Type", "application/json")]
+NO_NUMBERS: list[Any] = [-2, 7.5, True, [7], {}, "seven", "9" * 5000]
 
 
 def query(text: str) -> Parameters:
@@ -30,8 +35,8 @@ def document(value: Any) -> Parameters:
     ids=["the query", "a JSON body"],
 )
 def test_the_parameters_are_in(given: Parameters) -> None:
-    assert (given.text("url"), given.whole("batch_size")) == ("a.mar", 8)
-    assert given.number("max_batch_delay") == 2.5
+    assert (given.text("url"), given.read("batch_size", Integer())) == ("a.mar", 8)
+    assert (given.read("max_batch_delay", Duration()), given.read("synchronous", Boolean())) == (2.5, True)
     assert given.flag("synchronous", False) is True
 
 
@@ -64,7 +69,7 @@ def test_a_json_body_that_is_no_object_is_refused(body: bytes) -> None:
 
 @pytest.mark.parametrize("given", [query(""), query("x="), document({}), document({"x": None}), document({"x": ""})])
 def test_what_is_not_given_is_none(given: Parameters) -> None:
-    assert (given.text("x"), given.whole("x"), given.number("x")) == (None, None, None)
+    assert (given.text("x"), given.read("x", Integer()), given.read("x", Boolean())) == (None, None, None)
 
 
 @pytest.mark.parametrize("default", [True, False])
@@ -78,9 +83,11 @@ def test_only_true_is_true(value: str) -> None:
 
 
 @pytest.mark.parametrize("given", [query("x=-1"), document({"x": -1}), document({"x": "-1"}), document({"x": -1.0})])
-def test_minus_one_means_not_given(given: Parameters) -> None:
-    assert given.whole("x", least=1) is None
-    assert given.number("x") is None
+def test_minus_one_means_not_given_where_clients_of_torchserve_send_it(given: Parameters) -> None:
+    assert given.read("x", Integer(1), absent=True) is None
+    assert given.read("x", Duration(), absent=True) is None
+    with pytest.raises(BadRequest, match=r"^x is .*1.*; expected a whole number of at least 1\.$"):
+        given.read("x", Integer(1))
 
 
 @pytest.mark.parametrize(
@@ -92,39 +99,29 @@ def test_minus_one_means_not_given(given: Parameters) -> None:
     ],
 )
 def test_a_whole_number(given: Parameters, number: int) -> None:
-    assert given.whole("x") == number
+    assert given.read("x", Integer()) == number
 
 
+@pytest.mark.parametrize("absent", [False, True])
 @pytest.mark.parametrize(
-    "value",
-    [-2, 7.5, True, [7], {}, "seven", "7.5", "9" * 5000, float("inf"), float("nan")],
-    ids=lambda value: str(value)[:10],
-)
-def test_what_is_no_whole_number_is_refused_with_name_and_value(value: Any) -> None:
-    with pytest.raises(BadRequest, match=r"^x is .*; expected a whole number of at least 0\.$"):
-        document({"x": value}).whole("x")
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
+    ("value", "kind", "expected"),
     [
-        pytest.param("1000000001", "at most 1000000000", id="that nobody can mean"),
-        pytest.param("0", "a whole number of at least 1", id="below its least"),
+        *((each, Integer(), "a whole number of at least 0") for each in NO_NUMBERS),
+        (float("nan"), Integer(), "a whole number of at least 0"),
+        ("1000000001", Integer(1), "at most 1000000000"),
+        *((each, Duration(), "a number from 0 to 1e9") for each in (-0.5, True, [1], "soon", float("inf"), 10**400)),
+        ("yes", Boolean(), "true or false"),
+        (1, Boolean(), "true or false"),
     ],
-)
-def test_a_whole_number_is_refused(value: str, expected: str) -> None:
-    with pytest.raises(BadRequest, match=rf"^batch_size is '{value}'; expected {expected}\.$"):
-        query(f"batch_size={value}").whole("batch_size", least=1)
-
-
-@pytest.mark.parametrize(
-    "value",
-    [-0.5, True, [1], "soon", float("inf"), float("nan"), 1e9, 10**400],
     ids=lambda value: str(value)[:10],
 )
-def test_what_is_no_number_is_refused_with_name_and_value(value: Any) -> None:
-    with pytest.raises(BadRequest, match=r"^x is .*; expected a number of at least 0\.$"):
-        document({"x": value}).number("x")
+def test_what_is_not_of_its_kind_is_refused_with_name_and_value(
+    value: Any, kind: ValueKind, expected: str, absent: bool
+) -> None:
+    with pytest.raises(BadRequest) as caught:
+        document({"x": value}).read("x", kind, absent=absent)
+
+    assert str(caught.value) == f"x is {json.loads(json.dumps(value))!r}; expected {expected}."
 
 
 @pytest.mark.parametrize("value", [1, True, ["a"], {"a": 1}])
@@ -136,11 +133,8 @@ def test_what_is_no_text_is_refused_with_name_and_value(value: Any) -> None:
 @given(st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | st.text(), st.lists, max_leaves=3))
 def test_any_value_is_read_or_refused(value: Any) -> None:
     given = document({"x": value})
-    for read in (given.text, given.whole, given.number):
-        result: object = None
-        try:
-            result = read("x")
-        except BadRequest as error:
-            result = error
-
-        assert result is None or isinstance(result, (str, int, float, BadRequest))
+    for kind in (Integer(), Duration(), Boolean(), TimeSpan(), Size(), Cpus()):
+        with suppress(BadRequest):
+            given.read("x", kind, absent=True)
+    with suppress(BadRequest):
+        assert isinstance(given.text("x"), str | None)

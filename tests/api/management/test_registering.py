@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.api.house import House, error, said, sentence
-from tests.kit.archives import manifest_document
 from tests.models.archives.web import Web, serving_web
 from tsctl.daemon.api.management.routes import management_routes
 from tsctl.daemon.http.router import Router
@@ -89,23 +88,6 @@ def test_a_file_url_that_is_allowed_names_a_path_also_over_tcp(tmp_path: Path) -
     climbing = f"file://{tmp_path}/outside/../packed.mar"
     message = f"Relative path is not allowed in url: {climbing}"
     assert register(house, climbing) == error(404, "ModelNotFoundException", message)
-
-
-@pytest.mark.parametrize(
-    ("document", "message"),
-    [
-        pytest.param({"runtime": "python"}, "Model name is not defined.", id="no model"),
-        pytest.param(manifest_document(modelName=None), "Model name is not defined.", id="no name"),
-        pytest.param(manifest_document() | {"runtime": "ruby"}, "Runtime is not defined or invalid.", id="no runtime"),
-    ],
-)
-def test_a_manifest_that_says_too_little_is_refused(house: House, document: dict[str, Any], message: str) -> None:
-    (house.put("m") / "MAR-INF/MANIFEST.json").write_text(json.dumps(document))
-
-    status, told = tell(house, "POST", "/models?url=m")
-
-    assert (status, told["type"]) == (400, "InvalidModelException")
-    assert told["message"].startswith(message)
 
 
 @pytest.mark.parametrize(("method", "target"), [("POST", "/models?url=m"), ("DELETE", "/models/m")])

@@ -1,6 +1,5 @@
 """A rollout survives its daemon: the next one goes on with the same step, and only once it serves."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -169,13 +168,6 @@ def taken_up(content: bytes) -> dict[str, Rollout]:
     service = cast(Rollouts, SimpleNamespace(_reserve=lambda name: None))
     Rollouts.restore(service, decode_snapshot(content).extensions["rollouts"])
     return service.by_model
-
-
-def test_a_snapshot_of_the_first_format_is_read() -> None:
-    document = json.loads(parts_of({"m": ROLLOUT}))
-    first = {"version": 1, "models": [], "earlier": [], "routes": {}, **document["extensions"]}
-
-    assert taken_up(json.dumps(first).encode()) == {"m": ROLLOUT}
 
 
 async def test_a_rollout_of_a_model_that_is_gone_is_forgotten(tmp_path: Path) -> None:

@@ -34,18 +34,6 @@ def test_a_request_like_the_one_before_may_be_cut_anywhere() -> None:
                 assert told(first, first, again[:cut], again[cut:]) == [expected[0], *expected], (first, again, cut)
 
 
-def test_what_is_owed_is_answered_when_the_next_request_is_cut() -> None:
-    first = post(b"abc")
-    for cut in range(1, len(first)):
-        server = Server(limits=LIMITS)
-        peer = server.connect()
-        peer.send(first)
-        peer.send(first[:cut])
-        tell(server.exchanges[0])
-
-        assert peer.bodies == [b"POST / abc"], cut
-
-
 # What a client may send again and again, with heads around the longest that is remembered.
 
 LARGE = SHARED_FROM + 1000

@@ -104,16 +104,6 @@ def test_trailers_are_not_headers() -> None:
     assert request.headers == [("Host", "a"), ("Transfer-Encoding", "chunked")]
 
 
-@pytest.mark.parametrize("body", [b"", b"abc"])
-def test_an_offer_to_upgrade_is_declined_and_its_request_is_whole(body: bytes) -> None:
-    reader = Reader().feed(post(body, UPGRADE))
-
-    (request,) = reader.requests
-    assert request.body == body
-    assert not request.keep_alive
-    assert request.header("http2-settings") == "AAMAAABk"
-
-
 @pytest.mark.parametrize(
     ("value", "times"), [("100-continue", 1), ("100-Continue ", 1)], ids=["as written", "in any case, with a space"]
 )
@@ -129,13 +119,6 @@ def test_http_1_0_has_no_expectations() -> None:
     reader = Reader().feed(b"POST / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n")
 
     assert reader.expected == 0
-
-
-def test_a_body_that_is_refused_is_not_asked_for() -> None:
-    reader = Reader()
-
-    assert reader.refusal(HEAD + b"Expect: 100-continue\r\nContent-Length: 1001\r\n\r\n")[0] == 413
-    assert (reader.requests, reader.expected) == ([], 0)
 
 
 def test_what_is_at_the_limit_is_accepted() -> None:
@@ -181,21 +164,6 @@ def test_another_protocol_is_refused_though_its_name_comes_in_two_pieces(before:
     reader = Reader().feed(*[before] if before else [])
 
     assert reader.refusal(b"GET / RT", b"SP/1.0\r\n\r\n")[0] == 400
-
-
-def test_as_many_requests_are_told_as_there_is_room_for() -> None:
-    reader = Reader()
-    reader.receiver.room = 1
-    reader.feed(GET)
-    assert (len(reader.requests), reader.receiver.kept) == (1, b"")
-
-    reader.receiver.room = 0
-    reader.feed(GET[:9], GET[9:])
-    assert (len(reader.requests), reader.receiver.kept) == (1, GET)
-
-    reader.receiver.room = 1
-    reader.receiver.go_on()
-    assert (len(reader.requests), reader.receiver.kept) == (2, b"")
 
 
 @pytest.mark.parametrize(
@@ -245,27 +213,6 @@ def test_one_endless_line_is_refused_before_it_has_ended(start: bytes) -> None:
     status, _ = reader.refusal(start, *[b"a" * 100] * 40)
 
     assert status == 431
-
-
-def test_the_end_of_a_large_body_is_no_part_of_the_next_head() -> None:
-    limits = HttpLimits(max_body=100_000, max_head=200)
-
-    reader = Reader(limits).feed(post(b"a" * 50_000) + GET[:10], GET[10:])
-
-    assert len(reader.requests) == 2
-
-
-def test_a_closed_receiver_tells_of_no_further_request() -> None:
-    requests: list[Request] = []
-
-    def close(request: Request) -> None:
-        requests.append(request)
-        receiver.leave()
-
-    receiver = Receiver(LIMITS, lambda: 0.0, close, lambda: None)
-    receiver.feed(GET + GET + b"not HTTP at all")
-
-    assert len(requests) == 1
 
 
 @pytest.mark.parametrize(

@@ -21,14 +21,14 @@ from tsctl.daemon.lifecycle.upgrade.messages import (
 )
 from tsctl.daemon.lifecycle.upgrade.old import MemoryCheck, Upgrade
 from tsctl.daemon.lifecycle.upgrade.states import Step
-from tsctl.daemon.lifecycle.upgrade.successor import SuccessorGone
+from tsctl.daemon.lifecycle.upgrade.successor import NewDaemon, SuccessorGone
 from tsctl.daemon.metrics.totals import Totals
 from tsctl.daemon.models.persistence.snapshot import read_snapshot
 
 PLENTY = MemoryCheck(1, 2)
 
 
-class FakeSuccessor:
+class FakeSuccessor(NewDaemon):
     """A new daemon that says what the test puts into `words`; an exception is raised instead."""
 
     pid = 4711
@@ -275,7 +275,9 @@ async def test_what_cannot_be_written_cannot_be_handed_over(bench: StubDaemon) -
     assert old.serves()
 
 
-async def test_there_is_one_upgrade_at_a_time_and_none_while_the_daemon_itself_loads(bench: StubDaemon) -> None:
+async def test_there_is_one_upgrade_at_a_time_none_during_the_start_and_a_stop_gives_it_up(
+    bench: StubDaemon,
+) -> None:
     old = Old(bench, FakeSuccessor())
     old.ready = False
     with pytest.raises(Loading):
@@ -288,17 +290,6 @@ async def test_there_is_one_upgrade_at_a_time_and_none_while_the_daemon_itself_l
         await old.ask()
 
     await old.upgrade.settle()
-    with pytest.raises(Stopping):
-        await asking
-
-
-async def test_a_stop_gives_an_upgrade_up(bench: StubDaemon) -> None:
-    old = Old(bench, FakeSuccessor())
-    asking = asyncio.ensure_future(old.ask())
-    await until(lambda: old.successor.did == ["introduced"])
-
-    await old.upgrade.settle()
-
     with pytest.raises(Stopping, match="told to stop"):
         await asking
     assert old.successor.did == ["introduced", "ended"]

@@ -29,7 +29,7 @@ HOSTILE = [
 
 def document(**entry: Any) -> bytes:
     values = {"name": "m", "version": "1.0", "request": {"url": "m.mar"}} | entry
-    return json.dumps({"version": 1, "models": [values]}).encode()
+    return json.dumps({"models": [values]}).encode()
 
 
 @pytest.mark.parametrize("unpacked", HOSTILE)

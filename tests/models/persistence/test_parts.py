@@ -11,9 +11,6 @@ from tests.kit.daemon import StubDaemon
 from tests.kit.services import NotedDaemon
 from tsctl.daemon.models.persistence import snapshot
 from tsctl.daemon.models.persistence.ledger import KeptParts
-from tsctl.daemon.models.persistence.snapshot import Snapshot, decode_snapshot
-from tsctl.daemon.models.persistence.snapshot_file import encode_snapshot
-from tsctl.daemon.models.routing.route import Route
 from tsctl.daemon.models.settings import Overrides
 
 
@@ -147,17 +144,6 @@ def test_parts_are_restored_in_the_order_of_the_services_and_one_that_fails_does
     assert [text.partition(":")[0] for text in said] == [
         "the daemon has no extension `d`", "the extension `b` cannot use its part of the snapshot",
     ]  # fmt: skip
-
-
-def test_members_of_the_first_format_that_are_not_the_cores_are_parts_of_extensions() -> None:
-    route = {"weights": [["1.0", 1.0]], "sticky": "", "shadow": "", "sample": 1.0, "allow_effects": False}
-    first = {"version": 1, "models": [], "earlier": [], "routes": {"m": route}, "later": {"m": {"a": 1}}, "none": {}}
-
-    read = decode_snapshot(json.dumps(first).encode())
-
-    assert read == Snapshot(routes={"m": Route(weights=(("1.0", 1.0),))}, extensions={"later": {"m": {"a": 1}}})
-    assert decode_snapshot(encode_snapshot(read)) == read
-    assert json.loads(encode_snapshot(read))["version"] == 2
 
 
 @pytest.mark.parametrize("restarted", [False, True])

@@ -1,5 +1,6 @@
 """The snapshot file holds what was put in, and is whole whenever the power goes."""
 
+import json
 import os
 import tempfile
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from tsctl.daemon.models.persistence.snapshot import (
 from tsctl.daemon.models.persistence.snapshot_file import encode_snapshot
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.settings import Overrides
+from tsctl.handlers.wire import Declared, Input
 
 words = st.text(max_size=20)
 names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_\-.]*", fullmatch=True)
@@ -40,7 +42,12 @@ overrides = st.builds(
     fallback_workers=counts,
     response_timeout=st.none() | seconds,
     startup_timeout=st.none() | seconds,
+    max_memory=st.none() | counts,
+    cpus=st.none() | st.lists(counts).map(tuple),
+    retry=st.none() | st.booleans(),
+    since=st.dictionaries(st.sampled_from(["workers", "batch_size"]), words),
 )
+declared = st.builds(Declared, st.just([Input("texts", "text", "list[str]")]), batches=st.booleans(), batch_size=counts)
 requests = st.builds(
     Registration,
     url=words,
@@ -60,6 +67,8 @@ entries = st.builds(
     unpacked=st.none() | names,
     archive=st.none() | st.builds(ArchiveMark, file=words, size=counts, modified=st.integers(0, 2**63 - 1)),
     listed=st.booleans(),
+    declared=st.none() | declared,
+    notes=st.lists(words, max_size=2).map(tuple),
 )
 snapshots = st.builds(Snapshot, models=st.lists(entries, max_size=4).map(tuple))
 
@@ -104,10 +113,39 @@ def test_a_file_that_cannot_be_read_is_broken(tmp_path: Path) -> None:
         read_snapshot(tmp_path)
 
 
-def test_a_field_that_a_later_version_added_is_no_harm() -> None:
-    content = b'{"version": 1, "models": [{"name": "m", "version": "1", "colour": "red", "request": {"url": "m.mar"}}]}'
+def entry_with(overrides: Any, **entry: Any) -> bytes:
+    """Write a snapshot as another version of tsctl may."""
+    request = {"url": "m.mar", "overrides": overrides}
+    models = [{"name": "m", "version": "1", "request": request} | entry]
+    return json.dumps({"version": FORMAT, "models": models}).encode()
 
-    assert decode_snapshot(content).models == (SnapshotEntry(name="m", version="1", request=Registration(url="m.mar")),)
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        pytest.param([[["smell", "scent", ""]], True], id="an input of a later version"),
+        pytest.param({"inputs": []}, id="another form"),
+        pytest.param("list[str]", id="no declaration"),
+    ],
+)
+def test_what_a_later_version_added_is_no_harm(declared: Any) -> None:
+    content = entry_with({"batch_size": 4, "colour": "red"}, colour="red", declared=declared)
+
+    request = Registration(url="m.mar", overrides=Overrides(batch_size=4))
+    assert decode_snapshot(content).models == (SnapshotEntry(name="m", version="1", request=request),)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"batch_size": "4"}, {"max_delay": "soon"}, {"policy": 1}, {"cpus": "0-3"}, {"cpus": ["0"]},
+        {"retry": 1}, {"max_memory": "4GiB"}, {"since": {"workers": 1}}, {"since": []}, [], 1,
+    ],
+    ids=str,
+)  # fmt: skip
+def test_overrides_of_a_wrong_type_break_a_snapshot(wrong: Any) -> None:
+    with pytest.raises(BrokenSnapshot, match="Expected `"):
+        decode_snapshot(entry_with(wrong))
 
 
 def test_only_the_owner_can_read_it(tmp_path: Path) -> None:

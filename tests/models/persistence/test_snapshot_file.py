@@ -1,6 +1,7 @@
 """A change is on the disk before it is answered, and nothing else is."""
 
 import asyncio
+import json
 import os
 import stat
 from pathlib import Path
@@ -11,46 +12,23 @@ from tests.kit.daemon import NEVER, StubDaemon, until
 from tsctl.daemon.core.errors import NotRemembered, WorkersFailed
 from tsctl.daemon.models.change import change_settings
 from tsctl.daemon.models.persistence import snapshot
-from tsctl.daemon.models.registrar import Registration, no_progress
+from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
+from tsctl.daemon.models.registrar import no_progress
 from tsctl.daemon.models.reporting.model_state import ModelState
-from tsctl.daemon.models.settings import Overrides
 from tsctl.daemon.workers.engine import LoadFailure
 
 BROKEN = LoadFailure("ValueError: bad weights")
 
 
-async def test_a_registration_is_remembered_as_it_was_asked_for(bench: StubDaemon) -> None:
-    overrides = Overrides(batch_size=4, max_delay=0.02, policy="greedy", workers=2, response_timeout=7.0)
-    request = Registration(url=bench.mar(), model_name="n", handler="base_handler", overrides=overrides)
+async def test_a_file_is_current_whoever_has_written_it_until_another_does(bench: StubDaemon) -> None:
+    await bench.register(bench.mar())
+    bench.snapshot.write_text(json.dumps(json.loads(bench.snapshot.read_bytes())))  # as another tsctl may
 
-    model = await bench.registrar.register(request)
+    memory = SnapshotFile(bench.snapshot, print)
 
-    entry = bench.remembered["n/1.0"]
-    assert entry.request == request
-    assert entry.default and not entry.chosen and not entry.listed
-    assert model.source.unpacked is not None and entry.unpacked == model.source.unpacked.name
-
-
-async def test_scaling_is_remembered_and_the_rest_of_the_request_stays(bench: StubDaemon) -> None:
-    model = await bench.registrar.register(Registration(url=bench.mar(), overrides=Overrides(batch_size=4)))
-
-    await bench.registrar.scale(model, 1, 3, synchronous=False, progress=no_progress)
-
-    assert bench.remembered["m/1.0"].request.overrides == Overrides(
-        batch_size=4, workers=1, max_workers=3, since={"workers": "scale"}
-    )
-
-
-async def test_a_default_version_is_remembered_as_chosen_only_if_it_was(bench: StubDaemon) -> None:
-    for version in ("1.0", "2.0"):
-        await bench.register(bench.mar(version=version))
-    assert [(entry.default, entry.chosen) for entry in bench.remembered.values()] == [(True, False), (False, False)]
-
-    await bench.registrar.set_default("m", "2.0")
-
-    assert [(name, entry.default, entry.chosen) for name, entry in bench.remembered.items()] == [
-        ("m/1.0", False, False), ("m/2.0", True, True),
-    ]  # fmt: skip
+    assert memory.is_current()
+    bench.snapshot.write_bytes(b"{}")
+    assert not memory.is_current()
 
 
 async def test_a_registration_that_may_still_fail_is_not_remembered_by_another_change(bench: StubDaemon) -> None:

@@ -105,14 +105,10 @@ async def test_a_change_is_an_event(tmp_path: Path) -> None:
 
 
 def test_a_route_with_impossible_weights_makes_a_snapshot_broken() -> None:
-    content = b'{"version": 1, "models": [], "routes": {"m": {"weights": [["1.0", 0.0]]}}}'
+    content = b'{"models": [], "routes": {"m": {"weights": [["1.0", 0.0]]}}}'
 
     with pytest.raises(BrokenSnapshot, match="the route of m"):
         decode_snapshot(content)
-
-
-def test_a_snapshot_without_routes_is_read() -> None:
-    assert decode_snapshot(b'{"version": 1, "models": []}').routes == {}
 
 
 async def test_a_route_ends_with_its_model(tmp_path: Path) -> None:
