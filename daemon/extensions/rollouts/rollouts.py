@@ -90,8 +90,8 @@ class Rollouts(Service):
 
     async def settle(self, *, replaced: bool) -> None:
         """Write the findings of each step to the snapshot, and decide nothing more; the next daemon goes on."""
-        if not replaced:  # else the other daemon has them
-            self._keep_samples()
+        # Otherwise nothing is written: another daemon has the snapshot, or it is one that `--no-restore` left alone.
+        if not replaced and self._keep_samples():
             with suppress(NotRemembered):  # logged already
                 await self._ledger.save()
         self.close()
@@ -103,13 +103,15 @@ class Rollouts(Service):
             self._timer.cancel()
             self._timer = None
 
-    def _keep_samples(self) -> None:
-        """Put the findings of each step into its rollout, for the next snapshot."""
+    def _keep_samples(self) -> bool:
+        """Put the findings of each step into its rollout, for the next snapshot; return whether any goes on."""
+        kept = False
         for name, rollout in self.by_model.items():
             if rollout.going_on and self._registry.holds(name, rollout.version):
                 record, facts = self._record(name, rollout)
                 samples = record.samples(rollout.counted, self._clock.now(), *facts)
-                self.by_model[name] = replace(rollout, samples=samples)
+                self.by_model[name], kept = replace(rollout, samples=samples), True
+        return kept
 
     def check(self, name: str, rollout: Rollout) -> None:
         """Check a rollout that is to start.

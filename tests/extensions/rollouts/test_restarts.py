@@ -109,6 +109,16 @@ async def test_what_a_step_had_shown_is_not_that_of_the_next_step(tmp_path: Path
     assert found(bench) == [Trials(0, 0), None]
 
 
+async def test_a_stop_without_a_rollout_writes_nothing(tmp_path: Path) -> None:
+    written = (bench := await rolling(tmp_path)).snapshot.read_bytes()
+    again = await bench.restart(restore="false")
+
+    await again.rollouts.settle(replaced=False)
+
+    assert again.names == []
+    assert again.snapshot.read_bytes() == written, "what the daemon did not restore is lost"
+
+
 async def test_one_that_has_ended_is_kept_to_be_shown_and_does_not_go_on(tmp_path: Path) -> None:
     bench = await rolling(tmp_path)
     await bench.rollouts.end("m", RolloutEvent.BACK, "a reason")
