@@ -94,8 +94,9 @@ class Integer(ValueKind):
 
     @property
     def what(self) -> str:
-        limits = f"of at least {self.least}" if self.most == MOST else f"from {self.least} to {self.most}"
-        return f"a whole number {limits}"
+        if self.most == MOST:
+            return "a whole number" if self.least == -MOST else f"a whole number of at least {self.least}"
+        return f"a whole number from {self.least} to {self.most}"
 
     @property
     def schema(self) -> dict[str, Any]:

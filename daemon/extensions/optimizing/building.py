@@ -89,9 +89,10 @@ def trial_for(model: ModelVersion, config: Config, store: TrialStore, threads: i
         threads: of each worker; 0 for those that the version starts with.
     """
     source, settings, spec, wish = model.source, model.settings, model.pool.spec, config.auto_optimize
-    handler, asked, lossy = source.manifest.handler, settings.optimize == (AUTO,), lossy_of(source.document)
+    handler = source.manifest.handler
     if not is_tried(settings.optimize, handler, wish):
         return None
+    asked, lossy = settings.optimize == (AUTO,), lossy_of(source.document)
     onnxruntime = all(map(find_spec, ONNX_PACKAGES))
     sets = sets_to_try(
         defaults=bool(usual_optimizations(handler)),
