@@ -114,7 +114,7 @@ def decode_snapshot(content: bytes) -> Snapshot:
         BrokenSnapshot: the content is no snapshot, or its format is unknown.
     """
     try:
-        document = _known_declarations(msgspec.json.decode(content))
+        document = _of_now(msgspec.json.decode(content))
         snapshot = msgspec.convert(document, Snapshot, dec_hook=_decode_overrides)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BrokenSnapshot(str(error)) from None
@@ -129,16 +129,27 @@ def decode_snapshot(content: bytes) -> Snapshot:
     return snapshot
 
 
-def _known_declarations(document: Any) -> Any:
-    """Drop each entry's declaration that this version of tsctl cannot read: the first worker declares it again."""
-    entries = document.get("models") if isinstance(document, dict) else None
+def _of_now(document: Any) -> Any:
+    """Return a document as this version of tsctl reads it; one of another shape stays as it is.
+
+    Format 2 named a registration's `overrides` otherwise. A declaration that is not known here is dropped: the first
+    worker declares it again.
+    """
+    if not isinstance(document, dict):
+        return document
+    entries, earlier = document.get("models"), document.get("version") == 2
     for entry in entries if isinstance(entries, list) else ():
-        if isinstance(entry, dict) and entry.get("declared") is not None:
+        request = entry.get("request") if isinstance(entry, dict) else None
+        if not isinstance(request, dict):
+            continue
+        if earlier:
+            request["overrides"] = request.pop("wishes", {})
+        if entry.get("declared") is not None:
             try:
                 msgspec.convert(entry["declared"], Declared)
             except msgspec.ValidationError:
                 entry["declared"] = None
-    return document
+    return document | {"version": FORMAT} if earlier else document
 
 
 def _decode_overrides(_: type, document: Any) -> Overrides:
