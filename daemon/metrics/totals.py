@@ -96,10 +96,12 @@ class IncomingCounts:
 
     def add_totals(self, totals: Totals) -> None:
         """Add what was counted since the totals that came before."""
-        for name, told in totals.tables.items():
+        for name in totals.tables:
             if name.startswith(_CLIENT):
                 self._metrics.clients[name.removeprefix(_CLIENT)]  # makes one that is missing
-            table, before = _tables_of(self._metrics).get(name, {}), self._tables.get(name, {})
+        tables = _tables_of(self._metrics)
+        for name, told in totals.tables.items():
+            table, before = tables.get(name, {}), self._tables.get(name, {})
             for key, count in told.items():
                 if key in table or isinstance(table, Counter):
                     table[key] += count - before.get(key, 0)
