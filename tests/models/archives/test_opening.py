@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,6 +10,7 @@ from tests.kit.archives import model_files, write_files, write_mar
 from tests.kit.build import make_config
 from tsctl.daemon import paths
 from tsctl.daemon.core.errors import ArchiveNotFound, Conflict
+from tsctl.daemon.models.archives import download
 from tsctl.daemon.models.archives.opening import Archives, Contents, Directories
 from tsctl.daemon.models.archives.unpack import Limits
 from tsctl.daemon.models.registrar import no_progress
@@ -62,6 +64,20 @@ async def test_the_files_of_an_archive_stay_after_the_block_also_when_the_next_f
         await opened.open("missing.mar")
 
     assert opened.unpacked == [first.unpacked]
+
+
+async def test_unpacking_is_told_but_not_each_piece_soon_after_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(download, "time", SimpleNamespace(monotonic=lambda: 7.0))
+    opened, told = Opened(tmp_path), list[tuple[str, bool]]()
+    write_mar(opened.store / "m.mar", model_files())
+
+    def note(stage: str, done: int, total: int) -> None:
+        told.append((stage, 0 < done < total))
+
+    async with opened.archives.open(Registration(url="m.mar"), note):
+        assert told == [("unpacking", True)]
 
 
 async def test_a_directory_is_served_where_it_is(tmp_path: Path) -> None:
