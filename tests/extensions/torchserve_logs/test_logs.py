@@ -1,6 +1,7 @@
 """TorchServe's files of a configuration: the line of a request, and nothing where none is wanted."""
 
 import json
+import logging
 from types import SimpleNamespace
 from typing import Any
 
@@ -42,8 +43,12 @@ async def test_each_place_wants_its_own_part_and_nothing_else_is_called(
 ) -> None:
     clock = FakeClock()
     observation = Observation(Events(), clock, clock.soon)
-    service_of(bench, place, observation).close()
+    service = service_of(bench, place, observation)
+    logging.getLogger("tsctl.daemon.server").warning("the last words")
+    service.close()
 
+    log = bench.root / "ts_log.log"
+    assert log.exists() is (place == "log_location") and (not log.exists() or "the last words" in log.read_text())
     called = (observation.metrics.log, observation.requests.copy, bench.registrar.factory.logs.copy_of("m", "1.0"))
     assert tuple(each is not None for each in called) == wanted
 
