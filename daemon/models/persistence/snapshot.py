@@ -26,7 +26,7 @@ from tsctl.daemon.models.routing.route import Route, is_valid
 from tsctl.daemon.models.settings import ROWS, Overrides
 from tsctl.handlers.wire import Declared
 
-FORMAT = 3
+FORMAT = 2
 _DRAFT = ".snapshot-"
 _PLAIN = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,254}")  # one path component, never `..`
 
@@ -132,24 +132,20 @@ def decode_snapshot(content: bytes) -> Snapshot:
 def _of_now(document: Any) -> Any:
     """Return a document as this version of tsctl reads it; one of another shape stays as it is.
 
-    Format 2 named a registration's `overrides` otherwise. A declaration that is not known here is dropped: the first
-    worker declares it again.
+    Daemons of before, which this one replaces, named a registration's `overrides` otherwise. A declaration that is not
+    known here is dropped: the first worker declares it again.
     """
-    if not isinstance(document, dict):
-        return document
-    entries, earlier = document.get("models"), document.get("version") == 2
+    entries = document.get("models") if isinstance(document, dict) else None
     for entry in entries if isinstance(entries, list) else ():
         request = entry.get("request") if isinstance(entry, dict) else None
-        if not isinstance(request, dict):
-            continue
-        if earlier:
-            request["overrides"] = request.pop("wishes", {})
-        if entry.get("declared") is not None:
+        if isinstance(request, dict) and "wishes" in request:
+            request["overrides"] = request.pop("wishes")
+        if isinstance(entry, dict) and entry.get("declared") is not None:
             try:
                 msgspec.convert(entry["declared"], Declared)
             except msgspec.ValidationError:
                 entry["declared"] = None
-    return document | {"version": FORMAT} if earlier else document
+    return document
 
 
 def _decode_overrides(_: type, document: Any) -> Overrides:

@@ -135,22 +135,15 @@ def test_what_a_later_version_added_is_no_harm(declared: Any) -> None:
     assert decode_snapshot(content).models == (SnapshotEntry(name="m", version="1", request=request),)
 
 
-def test_the_format_before_is_read() -> None:
+def test_the_name_that_overrides_had_is_read() -> None:
     """Daemons that run from an earlier checkout have written it, and are upgraded to this one."""
     request = {"url": "m.mar", "wishes": {"batch_size": 4, "cpus": [0], "since": {"batch_size": "set"}}}
-    earlier = {"name": "m", "versions": [entry := {"name": "m", "version": "1", "request": {"url": "a.mar"}}]}
-    document = {
-        "version": 2,
-        "models": [entry | {"request": request}],
-        "earlier": [earlier | {"change": "", "time": 1}],
-    }
+    content = json.dumps({"version": 2, "models": [{"name": "m", "version": "1", "request": request}]}).encode()
 
-    read = decode_snapshot(json.dumps(document | {"extensions": {"later": {"m": 1}}}).encode())
+    (read,) = decode_snapshot(content).models
 
     overrides = Overrides(batch_size=4, cpus=(0,), since={"batch_size": "set"})
-    assert [each.request for each in read.models] == [Registration(url="m.mar", overrides=overrides)]
-    assert [each.versions[0].request.url for each in read.earlier] == ["a.mar"]
-    assert (read.version, read.extensions) == (FORMAT, {"later": {"m": 1}})
+    assert read.request == Registration(url="m.mar", overrides=overrides)
 
 
 @pytest.mark.parametrize(
