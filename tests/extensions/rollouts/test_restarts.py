@@ -59,6 +59,7 @@ async def test_the_next_daemon_goes_on_with_the_step(tmp_path: Path) -> None:
     rollouts = again.rollouts
     assert again.rollouts.by_model["m"] == ROLLOUT
     assert again.registry.routes.of("m") == parse_route("1.0=90 2.0=10")
+    assert list(again.registry.reservations) == ["m"], "other commands may change what it steers"
     assert rollouts._timer is None, "it decides before it serves"
     rollouts.begin()
 
