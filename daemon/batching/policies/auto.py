@@ -121,7 +121,8 @@ class Auto:
         self._seen = 0
 
     def _send(self, facts: Facts, now: float, reason: str) -> Send:
-        self.drained()
+        self._return_due = 0.0
+        self._seen = 0
         waiting, size = facts.waiting, self._best.size
         if self._parts:
             room = min(facts.idle, self._parts - self._traffic.busy)
@@ -148,7 +149,7 @@ class Auto:
                 return Send(min(waiting, size * over), "split", over=min(over, waiting))
         # Who is left behind waits for another worker's batch, too.
         elif traffic.busy and traffic.times.spread and facts.deadline - now >= MARGIN * traffic.times.of(count):
-            taken = taken_now(traffic.together, waiting, size, 1 + traffic.busy, traffic.steady_rate)
+            taken = taken_now(traffic.together, waiting, size, 1 + traffic.busy, traffic.gaps.rate)
             if taken < count:
                 return Send(taken, "split")
         return Send(count, reason)
@@ -161,8 +162,10 @@ class Auto:
         self._best.share = self._best.most
         if workers > 1 and self._halves is not None:
             self._halves.forget()
-        callers.forget_silent(now, traffic.turnarounds)
         if workers < 2 or callers.strangers or not traffic.times.known:
+            return
+        callers.forget_silent(now, traffic.turnarounds)
+        if callers.strangers:
             return
         clients = max(callers.regulars, facts.waiting + traffic.running)
         together = traffic.together

@@ -102,8 +102,8 @@ def taken_now(together: Together, waiting: int, most: int, workers: int, rate: f
 
     A worker that takes many is away for long; the others find more and more, until all have large batches and answer
     late: they bunch, as buses do. So a worker takes no more than `BUNCHED` times the batch n at which the workers just
-    keep up, rate·l(n) = workers·n, rounded down, or its share of what wait, if that is more. But it leaves none that
-    would lose more, until another worker is idle and has run them, than the others gain.
+    keep up, rate·l(n) = workers·n, or its share of what wait, if that is more. But it leaves none that would lose more,
+    until another worker is idle and has run them, than the others gain.
 
     Args:
         most: of a batch; at least 1.
@@ -114,7 +114,7 @@ def taken_now(together: Together, waiting: int, most: int, workers: int, rate: f
     share, seconds = -(-waiting // workers), together.expected(workers, jobs)
     while jobs > share:
         fewer = max(share, jobs - max(1, jobs // STEPS))
-        usual = (fewer + 1) / BUNCHED
+        usual = fewer / BUNCHED
         if each * together.expected(workers, math.ceil(usual)) > usual:
             break
         sooner = together.expected(workers, fewer)

@@ -88,7 +88,6 @@ class BatchLog:
 
 REPLY_LIFE: Final = 2.0  # seconds until an unmatched reply is forgotten
 TRACE_LENGTH = 20_000  # arrivals kept for the autoscaler's rate
-STEADY: Final = 1000  # arrivals of which the rate is known to 3 %
 
 
 class _Flight:
@@ -155,13 +154,6 @@ class Traffic:
         share = 0 if self.halves is None else self.halves.share
         size = self.batch_size if self.best is None else self.best.next(waiting, idle)
         return min(share or size, size)
-
-    @property
-    def steady_rate(self) -> float:
-        """The arrivals a second, of the latest `STEADY`; 0.0 before there are two."""
-        trace = self.trace
-        count = min(len(trace), STEADY)
-        return (count - 1) / (trace[-1] - trace[-count]) if count > 1 and trace[-1] > trace[-count] else 0.0
 
     def rate_at(self, now: float) -> float:
         """Return the arrivals a second, including the silence since the last one; 0.0 before there are two."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tsctl.daemon.batching.traffic.best_size import OVERHEAD, BestSize
-from tsctl.daemon.batching.traffic.traffic import REPLY_LIFE, STEADY, Traffic
+from tsctl.daemon.batching.traffic.traffic import REPLY_LIFE, Traffic
 from tsctl.daemon.core.job import Batch, Caller, Job
 
 
@@ -60,18 +60,6 @@ def test_the_oldest_reply_is_matched_first_across_batches() -> None:
     told.arrive(2.0)
 
     assert told.traffic.turnarounds.rate == pytest.approx(2 / 1.1, rel=0.01)
-
-
-def test_the_steady_rate_is_of_the_latest_thousand_arrivals() -> None:
-    told = Told()
-    assert told.traffic.steady_rate == 0.0
-    for number in range(STEADY):
-        told.arrive(0.1 * number)
-    assert told.traffic.steady_rate == pytest.approx(10.0)
-    for number in range(STEADY):
-        told.arrive(0.1 * STEADY + 0.01 * number)
-
-    assert told.traffic.steady_rate == pytest.approx(100.0)
 
 
 def test_replies_are_kept_for_two_batches() -> None:
