@@ -62,7 +62,6 @@ class Purpose(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stands: tuple[tuple[int, int], ...] = ()
     says: str = ""
     statuses: str = ".*"
-    rule: str = ""
     cases: frozenset[str] = frozenset()
     always: bool = True
 
@@ -70,8 +69,6 @@ class Purpose(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         theirs, ours = difference.theirs.status, difference.ours.status
         if self.cases and case not in self.cases:
             return False
-        if self.rule:
-            return RULES[self.rule](difference)
         if self.stands:
             return (theirs, ours) in self.stands
         values = (json.dumps(each, ensure_ascii=False) for each in (difference.their_value, difference.our_value))
@@ -79,20 +76,6 @@ class Purpose(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return bool(re.fullmatch(self.says, line, re.DOTALL) and re.fullmatch(self.statuses, statuses))
 
 
-def _oip_error(difference: Difference) -> bool:
-    """The member `error` of an error's document, with the text of `message`."""
-    if difference.where != "body.error" or difference.their_value != MISSING:
-        return False
-    return bool(difference.our_value == json.loads(difference.ours.body)["message"])
-
-
-def _no_token(difference: Difference) -> bool:
-    answers = difference.theirs, difference.ours
-    statuses = [answer.status for answer in answers]
-    return statuses in ([400, 401], [400, 403]) and all(b"InvalidKeyException" in answer.body for answer in answers)
-
-
-RULES = {"oip_error": _oip_error, "no_token": _no_token}
 PURPOSES = msgspec.convert(
     yaml.safe_load(Path(__file__).with_name("purposes.yaml").read_text()), tuple[Purpose, ...]
 )  # fmt: skip
