@@ -80,8 +80,8 @@ def started(network: str, device: str, batch: int, folder: Path) -> Callable[[fl
     import torch
 
     cores = len(os.sched_getaffinity(0))
-    gpu = None if device == "cpu" else int(device.removeprefix("cuda:"))
-    on_cpu = gpu is None
+    on_cpu = device == "cpu"
+    gpu = None if on_cpu else int(device.removeprefix("cuda:"))
     handler = load(network, gpu, batch, cores, folder)
     torch.set_num_threads(max(1, cores - 1) if on_cpu else cores)
     body = (models.MODELS / "photo.jpg").read_bytes()

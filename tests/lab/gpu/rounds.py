@@ -57,11 +57,11 @@ def measure(network: str, device: str, batch: int, plan: Plan) -> Measured:
     """
     made = Measured(batch)
     with tempfile.TemporaryDirectory() as folder, own_process() as process:
-        loop = partial(process.submit, rate, network, device, batch, Path(folder))
-        loop(0.0).result()  # it is loaded
+        loop = partial(rate, network, device, batch, Path(folder))
+        process.submit(loop, 0.0).result()  # it is loaded
         with serving(network, device, batch) as running:
             load(running, network, made.clients, WARM_UP)
             for _ in range(plan.rounds):
-                made.loop.append(loop(plan.seconds).result())
+                made.loop.append(process.submit(loop, plan.seconds).result())
                 made.served.append(load(running, network, made.clients, plan.seconds, device))
     return made
