@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 from argparse import Namespace
-from typing import Any
 
 from tests.e2e.served import TSCTL, Served, eventually
 from tests.lab.benchmarks.measuring.processes import command_of
@@ -47,10 +46,6 @@ class Unharmed(Clients):
             self.ledger.count("control requests")
 
 
-def upgrade(served: Served, grace: float) -> Any:
-    return json.loads(served.tsctl("upgrade", "--grace", str(grace), "--json"))
-
-
 def upgrade_and_kill(served: Served) -> None:
     """Ask for an upgrade, and kill the new daemon as soon as it is there."""
     before, old = set(marked(served)), served.pid
@@ -74,7 +69,7 @@ def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
     """Replace a daemon under load; every request must be right, and run once."""
     journal = mark(served)
     took: list[float] = []
-    try:
+    with served:
         served.start()
         for name, rules in MODELS.items():
             served.tsctl("register", pack_accounts(served, name, 1, SETTINGS.format(size=1 if rules.pieces else 4)))
@@ -83,10 +78,9 @@ def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
                 if number % 10 == 2:
                     upgrade_and_kill(served)
                     ledger.count("upgrades whose new daemon was killed")
-                took.append(upgrade(served, given.grace)["seconds"])
+                upgraded = json.loads(served.tsctl("upgrade", "--grace", str(given.grace), "--json"))
+                took.append(upgraded["seconds"])
                 ledger.count("upgrades")
-    finally:
-        served.stop()
     for model, kinds in ledger.kinds.items():
         ledger.broken += [f"{count} requests to {model}: {kind}" for kind, count in kinds.items() if kind != Kind.RIGHT]
     ledger.broken += [f"{model} has answered nothing" for model in MODELS if not ledger.kinds[model][Kind.RIGHT]]

@@ -16,9 +16,12 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
+from multiprocessing import get_context
 from statistics import median
+from types import SimpleNamespace
 
 from tests.compiled import COMPILED, run_compiled
 from tests.http.peer import responses
@@ -28,7 +31,7 @@ from tests.lab.benchmarks.streams import engine
 from tsctl.handlers.own_process import step_back
 
 ROUNDS = 9
-BARE, AWAKE = "bare", "awake"  # the first argument of processes: the loop without a server; one that keeps a core awake
+AWAKE = "awake"  # the first argument of a process that keeps a core awake
 STREAMS = 32
 LONG = 4000  # tokens of a stream whose rate is measured: its beginning and end are a thousandth of it
 SHORT = 10  # tokens of a stream whose beginning is measured
@@ -119,18 +122,9 @@ def tokens_of(data: bytes) -> list[str]:
 Measured = defaultdict[str, list[float]]
 
 
-class Context:
-    """The members of a context that the engine uses."""
-
-    def __init__(self) -> None:
-        self.request_ids: dict[int, str] = {}
-        self.cancelled: list[str] = []
-        self.stopping_criteria: list[Callable[[str], bool]] = []
-
-
 def run_bare(requests: int, tokens: int) -> tuple[float, float]:
     """Make these tokens for so many requests that begin together; return the seconds to the first and to the last."""
-    handler, context = engine.Engine(), Context()
+    handler, context = engine.Engine(), SimpleNamespace(cancelled=[])
     handler.initialize(context)
     active = [f"request {number}" for number in range(requests)]
     made: dict[str, list[str]] = {name: [] for name in active}
@@ -150,11 +144,15 @@ def run_bare(requests: int, tokens: int) -> tuple[float, float]:
     return first, seconds
 
 
+def run_after_pause(tokens: int) -> tuple[float, float]:
+    time.sleep(APART)  # after one a first token comes some hundredths of a millisecond later, as served
+    return run_bare(STREAMS, tokens)
+
+
 def bare_runs(tokens: int, times: int) -> list[tuple[float, float]]:
     """Run the loop without a server in a process of its own; return the seconds to first and last token, each time."""
-    command = [sys.executable, "-m", "tests.lab.benchmarks.streams", BARE, *map(str, (STREAMS, tokens, times, APART))]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return [(float(first), float(last)) for first, last in (line.split() for line in done.stdout.splitlines())]
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        return list(process.map(run_after_pause, [tokens] * times))
 
 
 @contextmanager
@@ -216,7 +214,7 @@ def measure(rounds: int) -> Measured:
         served.register(engine.__file__.removesuffix(".py"), name="engine", config_file=config)
         [worker] = served.describe("engine")["workers"]
         pids = {"worker": worker["pid"], "daemon": served.pid, "clients": os.getpid()}
-        clients, alone = (Clients(int(served.url.rpartition(":")[2]), count) for count in (STREAMS, 1))
+        clients, alone = (Clients(served.port, count) for count in (STREAMS, 1))
         for _ in range(rounds):
             measure_round(made, clients, alone, pids)
         clients.close()
@@ -239,12 +237,6 @@ def report(made: Measured) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    if arguments[:1] == [BARE]:
-        requests, tokens, times, pause = arguments[1:]
-        for _ in range(int(times)):
-            time.sleep(float(pause))  # after one a first token comes some hundredths of a millisecond later, as served
-            print(*run_bare(int(requests), int(tokens)), flush=True)
-        return 0
     if arguments[:1] == [AWAKE]:
         stay_awake(int(arguments[1]))
         return 0
