@@ -2,8 +2,8 @@
 
     python -m tests.lab streams, or python -m tests.lab.benchmarks.streams [--rounds 9] [--sources]
 
-engine.py is the engine, a handler whose call takes 1 ms and makes a token for each active request; the loop without a
-server is a process of its own, too. Runs on the compiled modules of a wheel, which it builds first (minutes),
+engine.py is the engine, a handler whose call takes 1 ms and makes a token for each active request, and the loop without
+a server, which is a process of its own, too. Runs on the compiled modules of a wheel, which it builds first (minutes),
 `--sources` on the sources. In each round both loops run, one after the other. Printed are medians. First tokens are
 measured with cores that stay awake: of a burst's delay 0.5 to 1 ms were the wake-ups of halted virtual cores.
 """
@@ -21,7 +21,6 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from multiprocessing import get_context
 from statistics import median
-from types import SimpleNamespace
 
 from tests.compiled import COMPILED, run_compiled
 from tests.http.peer import responses
@@ -122,37 +121,11 @@ def tokens_of(data: bytes) -> list[str]:
 Measured = defaultdict[str, list[float]]
 
 
-def run_bare(requests: int, tokens: int) -> tuple[float, float]:
-    """Make these tokens for so many requests that begin together; return the seconds to the first and to the last."""
-    handler, context = engine.Engine(), SimpleNamespace(cancelled=[])
-    handler.initialize(context)
-    active = [f"request {number}" for number in range(requests)]
-    made: dict[str, list[str]] = {name: [] for name in active}
-    data: list[dict[str, bytes]] = [{"body": b"%d" % tokens} for _ in active]
-    first, began = 0.0, time.perf_counter()
-    while active:
-        context.request_ids = dict(enumerate(active))
-        items = handler.handle(data, context)
-        first = first or time.perf_counter() - began
-        rows = [*zip(active, items, context.stopping_criteria, strict=True)]
-        for name, item, _ in rows:
-            made[name].append(item)
-        active = [name for name, item, stops in rows if not stops(item)]
-        data = [{} for _ in active]
-    seconds = time.perf_counter() - began
-    assert all(len(each) == tokens for each in made.values())
-    return first, seconds
-
-
-def run_after_pause(tokens: int) -> tuple[float, float]:
-    time.sleep(APART)  # after one a first token comes some hundredths of a millisecond later, as served
-    return run_bare(STREAMS, tokens)
-
-
 def bare_runs(tokens: int, times: int) -> list[tuple[float, float]]:
     """Run the loop without a server in a process of its own; return the seconds to first and last token, each time."""
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
-        return list(process.map(run_after_pause, [tokens] * times))
+        runs = [process.submit(engine.run_bare, STREAMS, tokens, APART) for _ in range(times)]
+        return [each.result() for each in runs]
 
 
 @contextmanager
