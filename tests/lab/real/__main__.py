@@ -98,16 +98,20 @@ def main(arguments: Sequence[str]) -> int:
     if chosen.bar and COMPILED not in os.environ:  # what is installed is compared
         page = ["--markdown", chosen.markdown.absolute()] if chosen.markdown else []
         return run_compiled("tests.lab.real", [*arguments, *page])
-    with tempfile.TemporaryDirectory(prefix="tsctl-real-") as folder, Served(Path(folder)) as served:
+    with tempfile.TemporaryDirectory(prefix="tsctl-real-") as folder:
+        served = Served(Path(folder))
         served.patience = 600
         served.environment |= packages.environment()
         served.start(*options())
-        if not chosen.bar:
-            return serve(served, chosen.names or list(MODELS), not chosen.installed)
-        names = chosen.names or bar.NAMES
-        for name in names:
-            packages.install(name, MODELS[name].packages)
-        return int(bar.measure(served, names, chosen.seconds, chosen.rounds, chosen.markdown) > 0)
+        try:
+            if not chosen.bar:
+                return serve(served, chosen.names or list(MODELS), not chosen.installed)
+            names = chosen.names or bar.NAMES
+            for name in names:
+                packages.install(name, MODELS[name].packages)
+            return int(bar.measure(served, names, chosen.seconds, chosen.rounds, chosen.markdown) > 0)
+        finally:
+            served.stop()
 
 
 if __name__ == "__main__":

