@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from argparse import Namespace
+from typing import Any
 
 from tests.e2e.served import TSCTL, Served, eventually
 from tests.lab.benchmarks.measuring.processes import command_of
@@ -46,6 +47,10 @@ class Unharmed(Clients):
             self.ledger.count("control requests")
 
 
+def upgrade(served: Served, grace: float) -> Any:
+    return json.loads(served.tsctl("upgrade", "--grace", str(grace), "--json"))
+
+
 def upgrade_and_kill(served: Served) -> None:
     """Ask for an upgrade, and kill the new daemon as soon as it is there."""
     before, old = set(marked(served)), served.pid
@@ -78,8 +83,7 @@ def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
                 if number % 10 == 2:
                     upgrade_and_kill(served)
                     ledger.count("upgrades whose new daemon was killed")
-                upgraded = json.loads(served.tsctl("upgrade", "--grace", str(given.grace), "--json"))
-                took.append(upgraded["seconds"])
+                took.append(upgrade(served, given.grace)["seconds"])
                 ledger.count("upgrades")
     for model, kinds in ledger.kinds.items():
         ledger.broken += [f"{count} requests to {model}: {kind}" for kind, count in kinds.items() if kind != Kind.RIGHT]
