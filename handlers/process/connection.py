@@ -35,7 +35,7 @@ PAUSE = 0.02  # seconds without a message until a worker counts as idle; under l
 # for ResNet-152 takes 7 % longer, and freeing takes a fiftieth of the batch's time.
 BETWEEN = 1.0
 READ_SIZE = 64 * 1024  # bytes read at once; the rest of a larger frame is read directly into its buffer
-SO_COOKIE = 57  # of linux/socket.h, since Linux 4.6; Python does not name it
+SO_COOKIE = 57  # of linux/socket.h, which Python does not name
 # Loops that close "all" descriptors end at 256 or 1024; ours is higher, where the limit allows.
 _NUMBER = 4096
 _FEWEST = 256  # do not move the descriptor if the limit is this low
@@ -73,7 +73,7 @@ class DaemonConnection:
         self._wakes = False  # the kernel ends a receive after `PAUSE`
         self._idled = -math.inf  # when `idle` was last called, on the monotonic clock
         self._number = sock.fileno()
-        self._identity = self._cookie()
+        self._identity = self._named()
         self._owner = os.getpid()
         self._lock = threading.Lock()
         self._view = memoryview(bytearray(READ_SIZE))
@@ -326,13 +326,17 @@ class DaemonConnection:
     def _is_ours(self) -> bool:
         """Return whether the descriptor is still the original socket."""
         try:
-            return self._cookie() == self._identity
+            return self._named() == self._identity
         except OSError:
             return False
 
-    def _cookie(self) -> bytes:
+    def _named(self) -> object:
         """Return the kernel's number of the socket, which no other gets: 1 us for each frame, `fstat` 4 us."""
-        return self._sock.getsockopt(socket.SOL_SOCKET, SO_COOKIE, 8)
+        try:
+            return self._sock.getsockopt(socket.SOL_SOCKET, SO_COOKIE, 8)
+        except OSError:  # gVisor has none, or this is no socket any more
+            status = os.fstat(self._number)
+            return status.st_dev, status.st_ino
 
 
 def take_over(descriptor: int) -> socket.socket:

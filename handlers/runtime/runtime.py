@@ -269,11 +269,12 @@ class Runtime:
 
         self._context.begin_batch([f"optimize-{row}" for row in range(batch_size)], [{}] * batch_size)
         try:
-            return optimize(self._entry.instance, asked, model_dir, self.config, batch_size, apart=apart, beside=beside)
+            told = optimize(self._entry.instance, asked, model_dir, self.config, batch_size, apart=apart, beside=beside)
         finally:
             self._context.end_batch()
-            if self._context.system_properties["gpu_id"] is not None:
-                make_room(collect=True)  # of what was compared: other workers of the GPU, and its budget, can have it
+        if self._context.system_properties["gpu_id"] is not None:
+            make_room(collect=True)  # of what was compared: other workers of the GPU, and its budget, can have it
+        return told
 
     def run(self, rows: Sequence[wire.Row], send: SendPieces = no_pieces, *, isolate: bool = True) -> list[wire.Answer]:
         """Run a batch; return one answer per row, in order, whatever the handler does.

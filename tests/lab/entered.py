@@ -29,8 +29,8 @@ def measure(tree: Path) -> tuple[set[str], set[str]]:
     """Return what the registration of a handler of three lines enters, and a prediction, each until 0.1 s after it."""
     from tests.e2e.served import Served
 
-    with tempfile.TemporaryDirectory(prefix="entered-") as name:
-        folder, served, calls = Path(name), Served(Path(name)), list[set[str]]()
+    with tempfile.TemporaryDirectory(prefix="entered-") as name, Served(Path(name)) as served:
+        folder, calls = Path(name), list[set[str]]()
         served.environment |= {"PYTHONPATH": f"{folder}{os.pathsep}{tree}", FOLDER: name}
         (folder / "window").symlink_to(os.devnull)
         (folder / "sums.py").write_text(HANDLER)
@@ -40,17 +40,14 @@ def measure(tree: Path) -> tuple[set[str], set[str]]:
             assert served.ask("/predictions/sums", b"[1, 2.5]", Content_Type="application/json").json == 3.5
 
         served.start()
-        try:
-            register = f"/models?url={folder}/sums.py&initial_workers=1&synchronous=true"
-            for act in (lambda: served.command("POST", register), lambda: time.sleep(1.5), *[predict] * 20):
-                (folder / f"calls-{len(calls)}").touch()
-                (folder / "next").symlink_to(f"calls-{len(calls)}")
-                (folder / "next").replace(folder / "window")
-                act()
-                time.sleep(0.1)
-                calls.append({*(folder / f"calls-{len(calls)}").read_text().splitlines()})
-        finally:
-            served.stop()
+        register = f"/models?url={folder}/sums.py&initial_workers=1&synchronous=true"
+        for act in (lambda: served.command("POST", register), lambda: time.sleep(1.5), *[predict] * 20):
+            (folder / f"calls-{len(calls)}").touch()
+            (folder / "next").symlink_to(f"calls-{len(calls)}")
+            (folder / "next").replace(folder / "window")
+            act()
+            time.sleep(0.1)
+            calls.append({*(folder / f"calls-{len(calls)}").read_text().splitlines()})
     registered, idle, *_, predicted = calls
     files = [{line.partition("\t")[2] for line in found - idle} for found in (registered, predicted)]
     return files[0], files[1]

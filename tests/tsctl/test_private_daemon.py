@@ -119,6 +119,7 @@ def test_a_place_that_is_too_deep_is_told_as_such(deep: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_named_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    monkeypatch.setattr(private_daemon, "_SHORT", tmp_path / "none")
 
     with pytest.raises(NotStarted, match="cannot make a temporary folder") as raised:
         PrivateDaemon(())

@@ -89,6 +89,15 @@ def test_a_table_aligns_numbers_right_and_facts_are_one_a_line(shown: Callable[[
     assert shown() == ["MODEL   WORKERS", "resnet        1", "a         ready", "daemon  pid 3", "up      ready"]
 
 
+@pytest.mark.parametrize("why", ["in\ntwo lines", "a\t" * 20, "word " * 45], ids=["lines", "tabs", "too long"])
+def test_a_row_begins_below_a_cell_of_several_lines(shown: Callable[[], list[str]], why: str) -> None:
+    render.table(("MODEL", "WHY"), [("a", why), ("b", "ready")])
+
+    lines = shown()
+    assert [line for line in lines if line[0] != " "] == ["MODEL  WHY", lines[1], "b      ready"]
+    assert lines[1].startswith("a      ") and lines[-1] == "b      ready" and len(lines) > 3
+
+
 def test_a_long_error_makes_no_other_line_longer(capsys: pytest.CaptureFixture[str]) -> None:
     long = "out of memory " * 50
     render.facts([("state", "ready"), ("last exit", long)])

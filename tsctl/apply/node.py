@@ -119,11 +119,10 @@ class FileNode:
         try:
             return self._file.loader.construct_object(self._node, deep=True)
         except (ValueError, AttributeError, TypeError, OverflowError, LookupError):  # PyYAML: another kind of text
-            kind = str(self._node.tag).rpartition(":")[2]
-            wrong = f"no {kind}" if isinstance(self._node, yaml.ScalarNode) else "wrong in one of its values"
-            raise self.error(
-                f"this is {self._shown()}, which is {wrong}", "correct it, or quote it, without a tag"
-            ) from None
+            node = next(reversed(self._file.loader.recursive_objects))  # the innermost that PyYAML has not finished
+            wrong, kind = FileNode(self._file, self.key, node), str(node.tag).rpartition(":")[2]
+            hint = "correct it, or quote it, without a tag"
+            raise wrong.error(f"this is {wrong._shown()}, which is no {kind}", hint) from None
 
     def read(self, reader: Callable[[Any], Any]) -> Any:
         """Return the value that a reader makes of this one.

@@ -96,12 +96,11 @@ class Machine:
         return space_of(folder, "/dev/shm") if os.access(folder, os.W_OK | os.X_OK) else None
 
     def limits(self) -> ProcessLimits:
-        files = (folder / "pids.max" for folder in groups_of("pids", self._root / "proc"))
-        pids = [int(text) for file in files if file.exists() and (text := file.read_text().strip()).isdigit()]
+        pids = [self._text(f"{folder}/pids.max").strip() for folder in groups_of("pids", self._root / "proc")]
         return ProcessLimits(
             files=_limit(resource.RLIMIT_NOFILE),
             processes=_limit(resource.RLIMIT_NPROC) if os.getuid() else None,  # does not bind root
-            cgroup_processes=min(pids, default=None),
+            cgroup_processes=min((int(text) for text in pids if text.isdigit()), default=None),
         )
 
     def clocks(self) -> Clocks:

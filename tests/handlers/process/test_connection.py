@@ -109,9 +109,15 @@ def test_a_descriptor_that_was_closed_is_a_connection_lost(pair: tuple[socket.so
         connection.receive()
 
 
-def test_nothing_is_written_to_what_took_its_place(pair: tuple[socket.socket, socket.socket], tmp_path: Path) -> None:
-    _, theirs = pair
+@pytest.mark.parametrize("option", [pytest.param(module.SO_COOKIE, id=""), pytest.param(9999, id="without cookies")])
+def test_nothing_is_written_to_what_took_its_place(
+    pair: tuple[socket.socket, socket.socket], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: int
+) -> None:
+    monkeypatch.setattr(module, "SO_COOKIE", option)
+    daemon, theirs = pair
     connection = DaemonConnection(theirs)
+    connection.send(HELLO)
+    assert daemon.recv(1000)
     with (tmp_path / "theirs").open("wb") as file:
         os.dup2(file.fileno(), theirs.fileno())
 

@@ -19,15 +19,9 @@ from tests.lab.benchmarks.peers import PEERS
 from tests.lab.benchmarks.peers.others import Loop
 from tests.lab.benchmarks.peers.peer import BATCH_SIZE, DELAY, DidNotStart, Peer
 from tests.lab.benchmarks.results import Results, machine
-from tests.lab.benchmarks.workloads import WORKLOADS, Workload, measure
+from tests.lab.benchmarks.workloads import WORKLOADS, Workload, kill, load
 
 ROUNDS = 3
-
-
-def turns(names: Sequence[str], number: int) -> list[str]:
-    """The order of the servers in a round: each round another begins."""
-    shift = number % len(names) if names else 0
-    return [*names[shift:], *names[:shift]]
 
 
 def run_once(peer: Peer | Loop, workload: Workload, results: Results) -> None:
@@ -40,13 +34,14 @@ def run_once(peer: Peer | Loop, workload: Workload, results: Results) -> None:
         return
     served = peer.adapt(workload.served())
     with peer.running(served) as running:
-        if workload.connections:
-            results.add(workload.name, 0, peer.name, {"first": running.first_answer})
-        for connections, figures in measure(running, workload, served):
+        if not workload.connections:
+            results.add(workload.name, 0, peer.name, kill(running, served))
+            return
+        results.add(workload.name, 0, peer.name, {"first": running.first_answer})
+        for connections, figures in load(running, workload, served):
             results.add(workload.name, connections, peer.name, figures)
-            if connections:
-                what = f"{figures['rate']:10.1f}/s  p50 {figures['p50'] * 1000:8.2f} ms"
-                print(f"  {peer.name:<18} {connections:>4} connections {what}", flush=True)
+            what = f"{figures['rate']:10.1f}/s  p50 {figures['p50'] * 1000:8.2f} ms"
+            print(f"  {peer.name:<18} {connections:>4} connections {what}", flush=True)
 
 
 def measure_all(peers: Sequence[str], chosen: Sequence[Workload], rounds: int, results: Results) -> None:
@@ -54,7 +49,9 @@ def measure_all(peers: Sequence[str], chosen: Sequence[Workload], rounds: int, r
     for number in range(rounds):
         for workload in chosen:
             print(f"round {number + 1} of {rounds}: {workload.title}", flush=True)
-            for name in turns([each for each in peers if each in workload.peers], number):
+            measured = [each for each in peers if each in workload.peers]
+            first = number % max(1, len(measured))  # in each round another one begins
+            for name in measured[first:] + measured[:first]:
                 try:
                     run_once(PEERS[name], workload, results)
                 except (DidNotStart, LookupError, Missing, OSError, wrk.NoWrk) as error:

@@ -34,13 +34,9 @@ QUEUE, ASKING = 20, 5.0
 
 @contextlib.contextmanager
 def daemon(*options: str) -> Iterator[Served]:
-    with tempfile.TemporaryDirectory() as folder:
-        served = Served(Path(folder))
+    with tempfile.TemporaryDirectory() as folder, Served(Path(folder)) as served:
         served.start(*options)
-        try:
-            yield served
-        finally:
-            served.stop()
+        yield served
 
 
 def ask_all(connections: Sequence[socket.socket]) -> None:
@@ -56,7 +52,7 @@ def idle_connections() -> bool:
     with daemon("--keep-alive", "600") as served, contextlib.ExitStack() as opened:
         for _ in range(50):
             served.ask("/ping")  # what is made once is there
-        port, idle = int(served.url.rpartition(":")[2]), taken(served.pid)
+        port, idle = served.port, taken(served.pid)
         connections = [
             opened.enter_context(
                 socket.create_connection(("127.0.0.1", port), 30, source_address=(f"127.0.0.{2 + number % 20}", 0))
@@ -100,10 +96,9 @@ async def ask_together(port: int, clients: int) -> dict[str, list[float]]:
 def overload() -> bool:
     with daemon("--queue-jobs", str(QUEUE)) as served:
         served.register("sized", "--batch-size", "1")
-        port = int(served.url.rpartition(":")[2])
         print(f"{'clients':>8}{'status':>8}{'a second':>10}{'p50 ms':>9}{'p99 ms':>9}")
         for clients in (QUEUE, 10 * QUEUE):
-            for status, found in sorted(uvloop.run(ask_together(port, clients)).items()):
+            for status, found in sorted(uvloop.run(ask_together(served.port, clients)).items()):
                 cuts = quantiles(found, n=100)
                 print(f"{clients:>8}{status:>8}{len(found) / ASKING:>10.0f}{cuts[49]:>9.2f}{cuts[98]:>9.2f}")
     return True

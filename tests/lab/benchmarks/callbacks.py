@@ -181,8 +181,7 @@ def told_by(path: str, asked: str) -> Any:
 
 def ask(served: Served, asked: Asked) -> tuple[int, float]:
     """Send a request; return the status of its answer, and after how many seconds it came."""
-    host, _, port = served.url.removeprefix("http://").rpartition(":")
-    address: Address = str(served.folder / "control.sock") if asked.control else (host, int(port))
+    address: Address = str(served.folder / "control.sock") if asked.control else ("127.0.0.1", served.port)
     request, began = asked.head + asked.body, time.perf_counter()
     if asked.send is not None:
         return asked.send(served), time.perf_counter() - began
@@ -236,8 +235,7 @@ def main() -> int:
         environment = served.environment | {_ASKED: told}
         command = [sys.executable, "-m", "tests.lab.benchmarks.callbacks", "daemon", "--background"]
         command += [option for extended in modules("bodies") for option in extended.OPTIONS]
-        daemon = subprocess.Popen(command, env=environment)
-        try:
+        with subprocess.Popen(command, env=environment), served:
             eventually(lambda: served.run("status").returncode == 0, "the daemon started")
             served.note_address()
             served.register("sized")
@@ -256,9 +254,6 @@ def main() -> int:
                 for number, (name, kind) in enumerate(tried.items(), start=1):
                     print(f"{number:>4}/{len(tried):<5}", end="", flush=True)
                     kept = measure(served, told, name, kind(size)) and kept
-        finally:
-            served.stop()
-            daemon.wait(60)
     print("each callback keeps to 5 ms" if kept else "a callback takes longer than 5 ms, or an answer is another")
     return 0 if kept else 1
 

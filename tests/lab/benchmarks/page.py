@@ -1,6 +1,6 @@
 """docs/benchmarks.md: tables, the machine, caveats, and where we lose: figures in which another server does better."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tests.lab.benchmarks.models import FOLDER, TOLERANCE
@@ -10,7 +10,6 @@ from tests.lab.benchmarks.workloads import PATIENCE, WORKLOADS
 from tests.places import ROOT
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-GROWTH = PAGE.with_suffix("") / "growth.svg"
 OURS = "tsctl"
 MARGIN = 1.02  # less is noise
 DRAFT = FOLDER / "draft" / "benchmarks.md"
@@ -48,18 +47,17 @@ KILLED: Sequence[Column] = (
     ("serves again after", "again", lambda value: "never" if value == float("inf") else f"{value:.2f} s"),
 )
 
-# figure → what it is, whether more is better
-_COMPARED = {
-    "rate": ("answers a second", True),
-    "p50": ("p50", False),
-    "p99": ("p99", False),
-    "cpu": ("CPU a request", False),
-    "pss": ("memory", False),
-    "first": ("first answer after start", False),
-    "lost": ("requests failed with the worker", False),
-    "refused": ("requests refused after it", False),
-    "hanging": ("requests never answered", False),
-    "again": ("time until it serves again", False),
+_COMPARED = {  # figure → what it is; of all but the rate less is better
+    "rate": "answers a second",
+    "p50": "p50",
+    "p99": "p99",
+    "cpu": "CPU a request",
+    "pss": "memory",
+    "first": "first answer after start",
+    "lost": "requests failed with the worker",
+    "refused": "requests refused after it",
+    "hanging": "requests never answered",
+    "again": "time until it serves again",
 }
 
 
@@ -139,32 +137,26 @@ def _cell(results: Results, workload: str, connections: int, peer: str, column: 
 
 def losses(results: Results) -> list[str]:
     """Sentences; none where nobody does better by more than noise."""
-    return [
-        sentence
-        for name in results.facts["workloads"]
-        for connections in results.connections(name)
-        for figure in _COMPARED
-        if (sentence := _loss(results, name, connections, figure))
-    ]
+    found = []
+    for name in results.facts["workloads"]:
+        for connections in results.connections(name):
+            how = f", {at(connections)}" if connections else ""
+            for figure, what in _COMPARED.items():
+                if better := list(_better(results, name, connections, figure)):
+                    found.append(f"{WORKLOADS[name].title}{how}: {what}: better is {', '.join(better)}.")
+    return found
 
 
-def _loss(results: Results, workload: str, connections: int, figure: str) -> str:
+def _better(results: Results, workload: str, connections: int, figure: str) -> Iterator[str]:
+    """Yield the servers that do better than ours, each with its ratio."""
     ours = results.median(workload, connections, OURS, figure)
-    if ours is None:
-        return ""
-    what, more_is_better = _COMPARED[figure]
-    better = []
     for peer in results.peers(workload):
         theirs = results.median(workload, connections, peer, figure)
-        if peer == OURS or variant(peer) or theirs is None or _wrong(results, workload, connections, peer):
+        if ours is None or theirs is None or peer == OURS or variant(peer):
             continue
-        ahead = theirs > ours * MARGIN if more_is_better else ours > theirs * MARGIN
-        if ahead:
-            better.append(f"{peer} ({_ratio(theirs, ours)})")
-    if not better:
-        return ""
-    how = f", {at(connections)}" if connections else ""
-    return f"{WORKLOADS[workload].title}{how}: {what}: better is {', '.join(better)}."
+        more, less = (theirs, ours) if figure == "rate" else (ours, theirs)
+        if more > less * MARGIN and not _wrong(results, workload, connections, peer):
+            yield f"{peer} ({_ratio(theirs, ours)})"
 
 
 def _ratio(theirs: float, ours: float) -> str:
@@ -175,8 +167,7 @@ def _ratio(theirs: float, ours: float) -> str:
 
 def page(results: Results) -> str:
     """Write the page."""
-    facts: Mapping[str, object] = results.facts
-    parts = [_HEAD.format(**facts), _DRAFT * (not results.facts["whole"])]
+    parts = [_HEAD.format(**results.facts), _DRAFT * (not results.facts["whole"])]
     for name in (each for each in results.facts["workloads"] if each != "kill"):
         parts += [f"## {WORKLOADS[name].title}\n", WORKLOADS[name].about]
         for connections in (found for found in results.connections(name) if found):
@@ -185,8 +176,7 @@ def page(results: Results) -> str:
     parts += ["## First answer after start\n", _START, start_table(results)]
     if results.peers("kill"):
         parts += [f"## {WORKLOADS['kill'].title}\n", _KILL, kill_table(results)]
-    if GROWTH.is_file():
-        parts += ["## Growth\n", _GROWTH]
+    parts += ["## Growth\n", _GROWTH]
     lost = losses(results)
     parts.append("## Where we lose\n")
     parts.append("\n".join(f"* {line}" for line in lost) + "\n" if lost else "Nowhere, in this run.\n")

@@ -9,7 +9,6 @@ from tests.lab.benchmarks.peers import PEERS
 from tests.lab.benchmarks.results import Figures, Results
 from tests.lab.benchmarks.workloads import PATIENCE, WORKLOADS, Record, judge
 
-FACTS = {"workloads": ["constant", "kill"], "peers": ["tsctl", "mosec"], "whole": True}
 EXPECTED = {"7": 0.5, "3": 0.2, "9": 0.1}
 
 
@@ -18,7 +17,7 @@ def figures(rate: float, **more: float) -> Figures:
 
 
 def results_of(**servers: Figures) -> Results:
-    results = Results(dict(FACTS))
+    results = Results({"workloads": ["constant", "kill"]})
     for server, found in servers.items():
         results.add("constant", 8, server, found)
     return results

@@ -15,15 +15,10 @@ import torch
 import torchvision
 from PIL import Image
 from sklearn import datasets
-from torchvision import transforms
 
-from tests.lab.benchmarks.peers.apps.models_of_apps import load_resnet
+from tests.lab.benchmarks.peers.apps.models_of_apps import IMAGENET, load_resnet, reader
 from tests.lab.real.models import MODELS, write_minilm
 
-IMAGENET = transforms.Compose([
-    transforms.Resize(256), transforms.CenterCrop(224), transforms.ToTensor(),
-    transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),
-])  # fmt: skip
 SIZE = (500, 375)  # the usual one of ImageNet
 QUALITY = 90
 
@@ -34,13 +29,6 @@ def photograph() -> bytes:
     file = io.BytesIO()
     image.save(file, "JPEG", quality=QUALITY)
     return file.getvalue()
-
-
-def as_input(image: bytes) -> torch.Tensor:
-    """The usual 224 × 224 middle of an image, float32, shape (1, 3, 224, 224)."""
-    with Image.open(io.BytesIO(image)) as opened:
-        pixels: torch.Tensor = IMAGENET(opened)
-        return pixels.unsqueeze(0)
 
 
 def random_weights(name: str) -> dict[str, torch.Tensor]:
@@ -56,7 +44,7 @@ def random_weights(name: str) -> dict[str, torch.Tensor]:
     with torch.no_grad():
         noise = torch.randn(8, 3, 224, 224)
         model.train()(noise)
-        scores = model.eval()(as_input(photograph()))
+        scores = model.eval()(reader(*IMAGENET)(photograph()).unsqueeze(0))
         model.fc.weight.mul_(1 / scores.std())
         model.fc.bias.mul_(1 / scores.std())
     state: dict[str, torch.Tensor] = model.state_dict()

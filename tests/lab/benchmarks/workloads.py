@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from tests.lab.benchmarks.measuring import wrk
+from tests.lab.benchmarks.measuring.processes import cpu_of, pss_of
 from tests.lab.benchmarks.models import CLOSE, Served, constant, real, resnet
 from tests.lab.benchmarks.peers.peer import Running
 from tests.lab.benchmarks.results import Figures
@@ -81,14 +82,6 @@ _ALL = (
 WORKLOADS = {workload.name: workload for workload in _ALL}
 
 
-def measure(running: Running, workload: Workload, served: Served) -> Iterator[tuple[int, Figures]]:
-    """Yield (connections, figures), 0 where there are none to choose; raise as `load` and `kill` do."""
-    if workload.connections:
-        yield from load(running, workload, served)
-    else:
-        yield 0, kill(running, served)
-
-
 def load(running: Running, workload: Workload, served: Served) -> Iterator[tuple[int, Figures]]:
     """Yield (connections, figures).
 
@@ -99,9 +92,9 @@ def load(running: Running, workload: Workload, served: Served) -> Iterator[tuple
     if workload.warm_up:
         wrk.run(running.url, bodies, max(workload.connections), workload.warm_up)
     for connections in workload.connections:
-        before = running.cpu
+        before = cpu_of(running.process.pid)
         found = wrk.run(running.url, bodies, connections, workload.seconds)
-        used = running.cpu - before
+        used = cpu_of(running.process.pid) - before
         with ThreadPoolExecutor(len(bodies)) as pool:
             answers = list(pool.map(lambda body: running.ask(body.read_bytes()), bodies))
         checked = list(zip(served.requests, answers, strict=True))
@@ -112,7 +105,7 @@ def load(running: Running, workload: Workload, served: Served) -> Iterator[tuple
             "p99": found.p99,
             "errors": found.errors + sum(answer.status != 200 for answer in answers),
             "wrong": sum(answer.status == 200 and not request.right(answer.body) for request, answer in checked),
-            "pss": running.pss,
+            "pss": pss_of(running.process.pid),
         }
         if found.requests:
             figures["cpu"] = used / found.requests

@@ -74,7 +74,7 @@ def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
     """Replace a daemon under load; every request must be right, and run once."""
     journal = mark(served)
     took: list[float] = []
-    try:
+    with served:
         served.start()
         for name, rules in MODELS.items():
             served.tsctl("register", pack_accounts(served, name, 1, SETTINGS.format(size=1 if rules.pieces else 4)))
@@ -85,8 +85,6 @@ def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
                     ledger.count("upgrades whose new daemon was killed")
                 took.append(upgrade(served, given.grace)["seconds"])
                 ledger.count("upgrades")
-    finally:
-        served.stop()
     for model, kinds in ledger.kinds.items():
         ledger.broken += [f"{count} requests to {model}: {kind}" for kind, count in kinds.items() if kind != Kind.RIGHT]
     ledger.broken += [f"{model} has answered nothing" for model in MODELS if not ledger.kinds[model][Kind.RIGHT]]

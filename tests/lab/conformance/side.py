@@ -21,18 +21,15 @@ _HEAD_START = 0.15  # seconds that a request has before the next is sent beside 
 @contextlib.contextmanager
 def our_daemon(folder: Path, variant: Variant) -> Iterator["Side"]:
     """Run a daemon with the archives in its store while the block lasts; `folder` is empty."""
-    served = Served(folder)
-    pack(served.store)
     config = folder / "config.properties"
     config.write_text(variant.config())
     options = ["--ts-config", str(config), "--metrics-address", "127.0.0.1:0"]
     if variant.tokens:  # which no process of this user needs on the control socket
         options += ["--management-address", "127.0.0.2:0", "--allowed-host", "localhost", *_token_files(folder)]
-    served.start(*options)
-    try:
+    with Served(folder) as served:
+        pack(served.store)
+        served.start(*options)
         yield Side(served, _TOKENS if variant.tokens else {})
-    finally:
-        served.stop()
 
 
 def _token_files(folder: Path) -> list[str]:

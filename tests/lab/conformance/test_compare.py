@@ -76,7 +76,7 @@ def test_one_difference_without_a_purpose_makes_the_case_wrong() -> None:
 
 
 def test_a_purpose_for_other_cases_does_not_count() -> None:
-    purpose = Purpose("because", stands=((200, 201),), cases=frozenset({"another case"}))
+    purpose = Purpose("because", statuses="200 201", cases=frozenset({"another case"}))
 
     assert judge("case", [PLAIN], [replace(PLAIN, status=201)], [purpose]).verdict is Verdict.WRONG
 

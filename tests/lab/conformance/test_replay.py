@@ -23,6 +23,13 @@ pytestmark = pytest.mark.heavy
 
 PAGE = ROOT / "docs" / "torchserve.md"
 MOVING = Path(__file__).with_name("moving.md")
+HEAD = """\
+# TorchServe and tsctl, request by request
+
+Each row is a case of [tests/lab/conformance](../tests/lab/conformance): its requests were sent to TorchServe 0.12.0,
+its last release, and are sent to tsctl's daemon, with the same archives. `python -m tests.lab conformance`
+compares with what was recorded and writes this page; `make heavy` compares, too.
+"""
 CASES = [pytest.param(name, case, id=f"{name}: {case}") for name, group in GROUPS.items() for case in group.cases]
 
 
@@ -76,18 +83,7 @@ def test_the_page_is_what_was_seen(replay: Replay) -> None:
 def page_of(judged: Judged) -> str:
     """The whole page."""
     found = Counter(judgement.verdict for group in judged.values() for judgement in group.values())
-    lines = [
-        "# TorchServe and tsctl, request by request",
-        "",
-        "Each row is a case of [tests/lab/conformance](../tests/lab/conformance): its requests were sent to TorchServe "
-        "0.12.0,",
-        "its last release, and are sent to tsctl's daemon, with the same archives. `python -m tests.lab conformance` "
-        "compares with what",
-        "was recorded and writes this page; `make heavy` compares, too.",
-        "",
-        f"{found.total()} cases: {', '.join(f'{found[verdict]} {verdict.value}' for verdict in Verdict)}.",
-        "",
-    ]
+    lines = [HEAD, f"{found.total()} cases: {', '.join(f'{found[each]} {each.value}' for each in Verdict)}.", ""]
     for name, group in GROUPS.items():
         lines += [f"## {group.title}", "", "| case | verdict | why |", "|---|---|---|"]
         lines += [_row(case, judged[name][case]) for case in group.cases]

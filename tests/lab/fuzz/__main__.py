@@ -37,12 +37,10 @@ def _holds(name: str, folder: Path, seconds: int) -> bool:
     """Fuzz one target, which prints what came of it; return whether every claim holds."""
     print(f"{name}:", flush=True)
     if name == COMPILED:
-        program = ["compiled", "--seconds", str(seconds), "--folder", str(folder)]
+        program = ["tests.lab.fuzz.compiled", "--seconds", str(seconds), "--folder", str(folder)]
     else:
-        program = ["campaign", name, str(folder / name), f"-max_total_time={seconds}"]
-    module, *arguments = program
-    command = [sys.executable, "-m", f"tests.lab.fuzz.{module}", *arguments]
-    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace")
+        program = ["tests.lab.fuzz.campaign", name, str(folder / name), f"-max_total_time={seconds}"]
+    done = subprocess.run([sys.executable, "-m", *program], stderr=subprocess.PIPE, text=True, errors="replace")
     told = [line for line in done.stderr.splitlines() if "\tDONE" in line or not line.startswith(_WHILE_IT_RUNS)]
     print(*told, sep="\n", flush=True)
     return done.returncode == 0

@@ -5,23 +5,19 @@ The loop (loop.py) shares our handler, and its limits. These three share nothing
 * decode: JPEG to 224 × 224 pixels of uint8 by torchvision, in processes of four threads, on all cores but two;
 * model: its bfloat16 CUDA graph at a batch of 32, the images on the card;
 * bus: copies of such batches, uint8, from pinned memory.
-
-    python -m tests.lab.gpu.bound decode THREADS     for each number of seconds on stdin, one line with images
-    python -m tests.lab.gpu.bound card NETWORK DEVICE     one line: images a second of the model, and of the bus
 """
 
-import json
 import os
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tests.lab.benchmarks import models
-from tests.lab.gpu.loop import Program
+from tests.lab.gpu.loop import own_process
 
 if TYPE_CHECKING:
     import torch
@@ -29,7 +25,7 @@ if TYPE_CHECKING:
 BATCH = 32
 SPARED = 2  # cores: the daemon's, and that of the thread that feeds the card
 THREADS = 4  # of a process: more of them wait for the interpreter's lock. 16 × 1: 4 474 images/s, 4 × 4: 7 542
-SECONDS = 3.0
+WARM_UP, SECONDS = 0.1, 3.0
 TURNS = 20
 RESIZED, CROP = 256, 224  # pixels of the shorter side, and of what is cut from the middle
 
@@ -62,20 +58,19 @@ def measure(network: str, device: str) -> Bound:
     """
     decoding = shares(len(os.sched_getaffinity(0)))
     models.resnet(network)  # makes the photograph
-    card = Program(__spec__.name, "card", network, device)
-    found = json.loads(card.line())
-    card.stop()
-    processes = [Program(__spec__.name, "decode", str(threads)) for threads in decoding]
-    try:
-        for process in processes:
-            process.line()  # it is ready
-        for process in processes:
-            process.tell(SECONDS)
-        decoded = sum(float(process.line()) for process in processes)
-    finally:
-        for process in processes:
-            process.stop()
-    return Bound(sum(decoding), decoded / SECONDS, found["model"], found["bus"])
+    with own_process() as process:
+        found = process.submit(card, network, device).result()
+    with ExitStack() as stack:
+        processes = [(stack.enter_context(own_process()), threads) for threads in decoding]
+        for seconds in (WARM_UP, SECONDS):
+            counts = [process.submit(decoded, threads, seconds) for process, threads in processes]
+            images = sum(count.result() for count in counts)
+    return Bound(sum(decoding), images / SECONDS, found["model"], found["bus"])
+
+
+def decoded(threads: int, seconds: float) -> int:
+    """Return how many images threads of this process prepare within so many seconds."""
+    return runs_in(decoder((models.MODELS / "photo.jpg").read_bytes()), threads, seconds)
 
 
 def decoder(body: bytes) -> Callable[[], Any]:
@@ -116,13 +111,14 @@ def runs_in(run: Callable[[], Any], threads: int, seconds: float) -> int:
         return sum(pool.map(work, range(threads)))
 
 
-def card(network: str, device: "torch.device") -> dict[str, float]:
+def card(network: str, name: str) -> dict[str, float]:
     """Return images a second of the model's graph, and of the bus."""
     import torch
     import torchvision
 
     from tsctl.handlers.optimize import folding
 
+    device = torch.device(name)
     torch.cuda.set_device(device)
     model = getattr(torchvision.models, network)().eval()
     folding.fold(model)
@@ -165,19 +161,3 @@ def seconds(run: Callable[[], Any], device: "torch.device", turns: int = TURNS) 
         wait()
         times.append(time.perf_counter() - began)
     return median(times[3:])
-
-
-def main(arguments: list[str]) -> None:
-    if arguments[0] == "decode":
-        decode = decoder((models.MODELS / "photo.jpg").read_bytes())
-        decode()
-        print("ready", flush=True)
-        print(runs_in(decode, int(arguments[1]), float(sys.stdin.readline())), flush=True)
-    else:
-        import torch
-
-        print(json.dumps(card(arguments[1], torch.device(arguments[2]))), flush=True)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -1,56 +1,34 @@
 """The loop without a server: reads the next batches while the model runs this one, on two threads of one process.
 
-    python -m tests.lab.gpu.loop NETWORK DEVICE BATCH
-
-The handler is loaded and optimised as a worker has it. For each number of seconds on stdin, one line with images a
-second. The reading thread decodes on all cores, as a worker's does; on the CPU it leaves one for the model.
+The handler is loaded and optimised as a worker has it. The reading thread decodes on all cores, as a worker's does; on
+the CPU it leaves one for the model.
 """
 
 import json
 import os
 import queue
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from tests.lab.benchmarks import models
-from tests.places import ROOT
 
 AHEAD = 2  # batches that are read before the model has run them
 
 
-class Program:
-    """A program of this folder in a process of its own, which is told what to do, and answers, line by line."""
+def own_process() -> ProcessPoolExecutor:
+    """Return a process that shares nothing with this one, and runs in turn what it is told to, until the block ends.
 
-    def __init__(self, module: str, *arguments: str) -> None:
-        command = [sys.executable, "-m", module, *arguments]
-        self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def tell(self, line: object) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{line}\n")
-        self._process.stdin.flush()
-
-    def line(self) -> str:
-        """Return the next line that it prints.
-
-        Raises:
-            RuntimeError: it ended; the reason is above.
-        """
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"{self._process.args!r} ended with exit code {self._process.wait()}; see above")
-        return line
-
-    def stop(self) -> None:
-        self._process.communicate()
+    One that ends before raises BrokenProcessPool, a RuntimeError, where its result is asked for.
+    """
+    return ProcessPoolExecutor(1, get_context("spawn"))
 
 
 def load(network: str, gpu: int | None, batch: int, threads: int, folder: Path) -> Any:
@@ -96,22 +74,26 @@ def pipelined(handler: Any, body: bytes, batch: int, readers: int) -> Callable[[
     return run
 
 
-def main(network: str, device: str, batch: int) -> None:
+@cache
+def started(network: str, device: str, batch: int, folder: Path) -> Callable[[float], float]:
+    """Load the handler in this process, for all of its life, and warm it up; return what `pipelined` does."""
     import torch
 
     cores = len(os.sched_getaffinity(0))
-    gpu = None if device == "cpu" else int(device.removeprefix("cuda:"))
-    on_cpu = gpu is None
-    with tempfile.TemporaryDirectory() as folder:
-        handler = load(network, gpu, batch, cores, Path(folder))
-        torch.set_num_threads(max(1, cores - 1) if on_cpu else cores)
-        body = (models.MODELS / "photo.jpg").read_bytes()
-        run = pipelined(handler, body, batch, 1 if on_cpu else cores)
-        run(1.0)
-        print("loaded", flush=True)
-        for line in sys.stdin:
-            print(run(float(line)), flush=True)
+    on_cpu = device == "cpu"
+    gpu = None if on_cpu else int(device.removeprefix("cuda:"))
+    handler = load(network, gpu, batch, cores, folder)
+    torch.set_num_threads(max(1, cores - 1) if on_cpu else cores)
+    body = (models.MODELS / "photo.jpg").read_bytes()
+    run = pipelined(handler, body, batch, 1 if on_cpu else cores)
+    run(1.0)
+    return run
 
 
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+def rate(network: str, device: str, batch: int, folder: Path, seconds: float) -> float:
+    """Run the loop for so many seconds; return images a second.
+
+    Args:
+        folder: for the archive; empty when it is called for the first time.
+    """
+    return started(network, device, batch, folder)(seconds)

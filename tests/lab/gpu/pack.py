@@ -21,17 +21,6 @@ PACKAGES = ("httptools", "msgspec", "javaproperties")
 PLATFORMS = ("manylinux_2_28", "manylinux_2_17", "manylinux2014", "manylinux1")  # pip takes each for itself alone
 
 
-def interpreter(version: str) -> str:
-    """Return an interpreter of this version, `3.12`, of PATH.
-
-    Raises:
-        Missing: there is none, or only a program that chooses one, and has none to choose.
-    """
-    if version_of(f"python{version}") != version:
-        raise Missing(f"there is no `python{version}` in PATH: name one by --interpreter")
-    return f"python{version}"
-
-
 def version_of(python: str) -> str:
     """Return `3.12`; empty if it does not run."""
     command = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
@@ -63,7 +52,7 @@ def pack(python: str, folder: Path) -> list[Path]:
     """
     version = version_of(python)
     if not version:
-        raise Missing(f"`{python}` does not run as a Python")
+        raise Missing(f"`{python}` does not run as a Python: name one by --interpreter")
     with tempfile.TemporaryDirectory() as made:
         wheels = Path(made) / "wheels"
         wheels.mkdir()
@@ -80,7 +69,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--interpreter", help="a Python of that version here; by default, that of PATH")
     given = parser.parse_args(arguments)
     try:
-        for file in pack(given.interpreter or interpreter(given.python), FOLDER):
+        for file in pack(given.interpreter or f"python{given.python}", FOLDER):
             print(f"{file.relative_to(ROOT)}  {file.stat().st_size} bytes")
     except Missing as error:
         print(error, file=sys.stderr)

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -52,12 +53,13 @@ class Parts:
         """Copies of one batch to the GPU."""
         rows = [torch.ones(3, 224, 224) for _ in range(BATCH)]
         as_bytes = [row.to(torch.uint8) for row in rows]
-        self.note("copy", "ms, float32, as `torch.stack(rows).to(device)`", self._ms(
-            lambda: torch.stack(rows).to(self._device)))  # fmt: skip
-        self.note("copy", "ms, rows of float32, as typed handlers find them", self._ms(
-            lambda: to_device(rows, self._device)))  # fmt: skip
-        self.note("copy", "ms, rows of uint8, as handlers send them", self._ms(
-            lambda: to_device(as_bytes, self._device)))  # fmt: skip
+        ways: dict[str, Run] = {
+            "float32, as `torch.stack(rows).to(device)`": lambda: torch.stack(rows).to(self._device),
+            "rows of float32, as typed handlers find them": partial(to_device, rows, self._device),
+            "rows of uint8, as handlers send them": partial(to_device, as_bytes, self._device),
+        }
+        for name, run in ways.items():
+            self.note("copy", f"ms, {name}", self._ms(run))
 
     def reader(self) -> None:
         """The reader of `fast_images` beside Pillow, by which it read before: on one thread, in turns."""
@@ -98,17 +100,15 @@ class Parts:
         others = (os.cpu_count() or 1) - 1
         for name, decode in (("Pillow", self._by_pillow), ("torchvision.io", self._by_torchvision)):
             stop = threading.Event()
-            threads = [threading.Thread(target=_until, args=(stop, decode)) for _ in range(others)]
-            for thread in threads:
-                thread.start()
-            with torch.inference_mode():
-                beside = f"beside {others} threads of {name}"
-                self.note("GIL", f"ms, batch {BATCH} {beside}", self._ms(partial(model, images), turns))
-            if graph is not None:
-                self.note("GIL", f"ms, graph of {BATCH} {beside}", self._ms(graph, turns))
-            stop.set()
-            for thread in threads:
-                thread.join()
+            with ThreadPoolExecutor(max(1, others)) as pool:
+                for _ in range(others):
+                    pool.submit(_until, stop, decode)
+                with torch.inference_mode():
+                    beside = f"beside {others} threads of {name}"
+                    self.note("GIL", f"ms, batch {BATCH} {beside}", self._ms(partial(model, images), turns))
+                if graph is not None:
+                    self.note("GIL", f"ms, graph of {BATCH} {beside}", self._ms(graph, turns))
+                stop.set()
 
     def _images(self, size: int) -> torch.Tensor:
         return torch.randn(size, 3, 224, 224, device=self._device)

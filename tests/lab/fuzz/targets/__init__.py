@@ -32,22 +32,9 @@ _OF_EXTENSIONS = {
     for file in sorted((ROOT / "tests/extensions").glob("*/fuzz_*.py"))
 }
 
-NAMES = (
-    "frames",
-    "conversation",
-    "forms",
-    "manifest",
-    "properties",
-    "modelconfig",
-    "receiver",
-    "repeated",
-    "tensors",
-    "answers",
-    "typed",
-    *_OF_EXTENSIONS,
-)
 # Those whose readers are compiled in a wheel, if only in part.
 COMPILED = ("frames", "conversation", "forms", "receiver", "repeated", "tensors", "answers", "typed")
+NAMES = (*COMPILED, "manifest", "properties", "modelconfig", *_OF_EXTENSIONS)
 
 
 def target(name: str) -> Target:

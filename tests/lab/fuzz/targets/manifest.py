@@ -59,14 +59,5 @@ TARGET = Target(
         b'{"model": {"modelName": "m", "handler": "a/b.py:f"}, "runtime": "LSP"}',
         b'\xef\xbb\xbf{"model": []}',
     ],
-    [
-        b'"modelName"',
-        b'"modelVersion"',
-        b'"handler"',
-        b'"runtime"',
-        b'"model"',
-        b'"modelFile"',
-        b'"configFile"',
-        b'"python3"',
-    ],
+    [f'"{word}"'.encode() for word in (*_FILES, "modelName", "modelVersion", "handler", "runtime", "model", "python3")],
 )

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 Run = Callable[[list[bytes]], list[bytes]]
-
+IMAGENET = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]  # the mean and the standard deviation of its pixels
 
 PAUSES = {"constant": 0.0, "brief": 0.02}  # seconds that a batch takes
 
@@ -43,7 +43,7 @@ def load_resnet(name: str, weights: str) -> Run:
 
     model = getattr(torchvision.models, name)()
     model.load_state_dict(torch.load(weights, weights_only=True))
-    return classify(model.eval(), [0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
+    return classify(model.eval(), *IMAGENET)
 
 
 def load_lite0(weights: str, with_onnxruntime: bool) -> Run:
@@ -67,18 +67,25 @@ def load_lite0(weights: str, with_onnxruntime: bool) -> Run:
     return classify(run, [0.5] * 3, [0.5] * 3)
 
 
-def classify(model: Callable, mean: list[float], std: list[float]) -> Run:
-    """Give a network's five best classes of images."""
-    import torch
+def reader(mean: list[float], std: list[float]) -> Callable:
+    """Return what reads an image: its usual 224 × 224 middle, float32, shape (3, 224, 224)."""
     from PIL import Image
     from torchvision import transforms
 
     prepare = transforms.Compose([
         transforms.Resize(256), transforms.CenterCrop(224), transforms.ToTensor(), transforms.Normalize(mean, std),
     ])  # fmt: skip
+    return lambda body: prepare(Image.open(io.BytesIO(body)).convert("RGB"))
+
+
+def classify(model: Callable, mean: list[float], std: list[float]) -> Run:
+    """Give a network's five best classes of images."""
+    import torch
+
+    read = reader(mean, std)
 
     def run(bodies: list[bytes]) -> list[bytes]:
-        images = torch.stack([prepare(Image.open(io.BytesIO(body)).convert("RGB")) for body in bodies])
+        images = torch.stack([read(body) for body in bodies])
         with torch.inference_mode():
             probabilities, classes = torch.topk(torch.softmax(model(images), 1), 5)
         pairs = zip(classes.tolist(), probabilities.tolist(), strict=True)
