@@ -98,6 +98,16 @@ def test_of_a_worker_that_says_so_several_have_started() -> None:
     assert given_back(held) == [(3, True, Fate.UNSTARTED), (2, False, Fate.KILLED), (1, False, Fate.KILLED)]
 
 
+def test_behind_one_that_is_overdue_nothing_has_started() -> None:
+    held = in_flight(batch(1), batch(2))
+
+    expired, _ = held.expire(retry=False, reply=LATE)
+
+    assert expired.id == 1
+    assert held.running is None and held.unstarted == 2
+    assert given_back(held) == [(2, True, Fate.UNSTARTED)]
+
+
 def test_what_a_worker_says_of_a_batch_that_it_does_not_have_is_ignored() -> None:
     held = InFlight(capacity=2)
     held.start(2)

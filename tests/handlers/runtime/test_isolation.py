@@ -1,5 +1,7 @@
 """What running rows alone may cost, and leaves behind; which rows do is in `conversations/isolation.txt`."""
 
+import gc
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,31 @@ def run(handle: Callable[[Any, Context], Any], count: int = 3) -> tuple[Runtime,
     """Run a batch of empty rows through a handler that is a function."""
     runtime = Runtime(EntryPoint(None, handle), context_of(Path("/")), True)
     return runtime, runtime.run([row(b"", request_id=f"r{number}") for number in range(count)])
+
+
+def test_nothing_keeps_what_the_failed_batch_had_in_memory() -> None:
+    class Activations:
+        pass
+
+    alive: list[int] = []
+    seen: list[weakref.ref[Activations]] = []
+
+    def handle(data: list[Any], context: Context) -> list[Any]:
+        alive.append(sum(each() is not None for each in seen))
+        here = Activations()
+        seen.append(weakref.ref(here))
+        if len(data) > 1:
+            raise MemoryError
+        return [""]
+
+    gc.disable()
+    try:
+        _, answers = run(handle)
+    finally:
+        gc.enable()
+
+    assert [answer.status for answer in answers] == [200] * 3
+    assert alive == [0] * 5, "three rows, two, and each alone"
 
 
 def test_a_warm_up_finds_out_that_a_handler_cannot_batch(model_dir: Path) -> None:
