@@ -113,8 +113,10 @@ def test_the_first_requests_are_held_if_two_come_within_the_delay_on_connections
     assert bench.decide() == Wait(bench.now + DELAY)
     second.close()
     bench.arrive(Caller(), at=bench.now + 3 * DELAY)
-
     assert isinstance(bench.decide(waiting=1), Send)
+    bench.arrive(Caller(), at=bench.now + 3 * DELAY)  # the one before is still there
+
+    assert isinstance(bench.decide(waiting=1), Wait)
 
 
 def test_one_kept_alive_client_never_waits() -> None:
@@ -194,6 +196,20 @@ def test_a_client_is_waited_for_if_its_mean_time_is_less_than_joining_saves(
     bench.traffic.turnarounds.add_time(0.008)  # its bucket is from 5.8 to 9.2 ms, and 7.5 in the mean
 
     assert isinstance(bench.decide(), Wait) == waits
+
+
+def test_of_those_who_are_away_no_more_are_waited_for_than_have_room(bench: AutoUnderTraffic) -> None:
+    bench.learn()
+    callers = [Caller() for _ in range(8)]
+    bench.loop(callers)
+    for number in range(1, 400):
+        bench.traffic.turnarounds.add_time(0.02 * number / 400)
+    bench.arrive(*callers[:3], at=bench.now + 0.0001)  # five are away: one soon comes, but not two
+
+    bench.decide()
+    bench.collector.drained()
+    assert bench.decide(waiting=6) == Send(6, "no_gain")
+    assert isinstance(bench.decide(waiting=7), Wait)
 
 
 def test_and_the_batch_goes_when_the_last_of_them_is_back(bench: AutoUnderTraffic) -> None:
@@ -450,6 +466,7 @@ def test_as_many_as_shall_travel_together_wait_for_nobody_else() -> None:
 
     assert len(callers) == 8
     assert bench.decide(idle=2) == Send(4, "split")
+    assert bench.traffic.best is not None and bench.traffic.best.share == 4  # what a whole batch is now
     assert bench.decide(idle=2, waiting=3) != Send(3, "nobody_left")
 
 
