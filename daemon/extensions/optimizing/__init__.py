@@ -108,8 +108,10 @@ class OptimizingExtension(Extension):
         from tsctl.daemon.extensions.optimizing.building import trial_for
         from tsctl.daemon.extensions.optimizing.documents import optimized_of, trial_of
         from tsctl.daemon.extensions.optimizing.record import store_of
+        from tsctl.daemon.extensions.optimizing.trials import is_tried
 
-        trial = trial_for(model, config, store_of(config.state_dir))
+        tried = is_tried(model.settings.optimize, model.source.manifest.handler, config.auto_optimize)
+        trial = trial_for(model, config, store_of(config.state_dir)) if tried else None
         return {"optimize": optimized_of(model), "trial": trial_of(trial)}
 
     def install(self, kernel: Kernel) -> Service:

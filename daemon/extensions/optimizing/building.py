@@ -1,7 +1,7 @@
 """The trial of a version, as known when the version is built."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
@@ -10,7 +10,7 @@ from typing import Any
 
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.machine.cgroups import has_quota
-from tsctl.daemon.extensions.optimizing import BUILT_IN, NEVER
+from tsctl.daemon.extensions.optimizing import NEVER
 from tsctl.daemon.extensions.optimizing.record import TrialFacts, TrialStore
 from tsctl.daemon.extensions.optimizing.trial import Trial
 from tsctl.daemon.models.settings import ModelSettings
@@ -72,26 +72,14 @@ def sets_to_try(
     return [(), *plain, *named] if plain or named else []
 
 
-def is_tried(optimize: Sequence[str] | None, handler: str, wish: str) -> bool:
-    """Return whether a version has, or would have, a trial.
-
-    Args:
-        optimize: as in ModelSettings.
-        wish: the daemon's setting `auto_optimize`.
-    """
-    return optimize == (AUTO,) or (optimize is None and wish == BUILT_IN and bool(usual_optimizations(handler)))
-
-
-def trial_for(model: ModelVersion, config: Config, store: TrialStore, threads: int = 0) -> Trial | None:
-    """Return the trial of a version, as known now; None if the version is not one that is tried.
+def trial_for(model: ModelVersion, config: Config, store: TrialStore, threads: int = 0) -> Trial:
+    """Return the trial of a version that is tried, as known now.
 
     Args:
         threads: of each worker; 0 for those that the version starts with.
     """
     source, settings, spec, wish = model.source, model.settings, model.pool.spec, config.auto_optimize
     handler = source.manifest.handler
-    if not is_tried(settings.optimize, handler, wish):
-        return None
     asked, lossy = settings.optimize == (AUTO,), lossy_of(source.document)
     onnxruntime = all(map(find_spec, ONNX_PACKAGES))
     sets = sets_to_try(

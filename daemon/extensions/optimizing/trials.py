@@ -7,7 +7,7 @@ a replacement of the version by itself: new workers load beside those that serve
 import asyncio
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -19,6 +19,7 @@ from tsctl.daemon.core.errors import Conflict, DaemonError, ModelNotFound, Stopp
 from tsctl.daemon.core.machine.processes import available, taken
 from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.extension import Service
+from tsctl.daemon.extensions.optimizing import BUILT_IN
 from tsctl.daemon.extensions.optimizing.building import trial_for
 from tsctl.daemon.extensions.optimizing.choice import choose
 from tsctl.daemon.extensions.optimizing.documents import optimized_of, trial_of
@@ -31,12 +32,23 @@ from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import local_pid
 from tsctl.daemon.workers.pool import Pool
+from tsctl.handlers.names import AUTO, usual_optimizations
 
 LOOK_EVERY = 1.0  # seconds
 AGAIN = 30.0  # seconds until memory, or a sample, is looked for again
 SECONDS = 2.0  # seconds that each set is measured
 _NOT_WRITTEN = "its record, which cannot be written: see the disk of the state directory"
 _NO_SAMPLE = "a request to repeat: name a file of the archive as `warmup`, or set `recordInput`"
+
+
+def is_tried(optimize: Sequence[str] | None, handler: str, wish: str) -> bool:
+    """Return whether a version has, or would have, a trial.
+
+    Args:
+        optimize: as in ModelSettings.
+        wish: the daemon's setting `auto_optimize`.
+    """
+    return optimize == (AUTO,) or (optimize is None and wish == BUILT_IN and bool(usual_optimizations(handler)))
 
 
 def memory_of(pool: Pool) -> tuple[int, int]:
@@ -81,9 +93,8 @@ class OptimizingService(Service):
         """Let a version that was made begin with the set that a trial has chosen."""
         if model in self._by_version or model.lost:
             return
-        trial = trial_for(model, self._config, self._store)
-        if trial is not None:
-            self._by_version[model] = trial
+        if is_tried(model.settings.optimize, model.source.manifest.handler, self._config.auto_optimize):
+            trial = self._by_version[model] = trial_for(model, self._config, self._store)
             model.pool.tell_workers(optimize=None if trial.names is None else list(trial.names))
 
     def fields(self, model: ModelVersion, view: VersionView) -> Mapping[str, Any]:
@@ -140,7 +151,7 @@ class OptimizingService(Service):
     def _of_now(self, model: ModelVersion, trial: Trial) -> Trial:
         """Return the version's trial, which is another one since its batch size or threads were changed."""
         if model.pool.wanted and not _is_of_now(model, trial):
-            trial = self._by_version[model] = trial_for(model, self._config, self._store, model.pool.threads) or trial
+            trial = self._by_version[model] = trial_for(model, self._config, self._store, model.pool.threads)
         return trial
 
     def _check_applied(self, model: ModelVersion, trial: Trial) -> None:

@@ -25,7 +25,7 @@ def auto(
     batch_size: int = 1,
     optimize: tuple[str, ...] | None = None,
     **spec: Any,
-) -> Trial | None:
+) -> Trial:
     manifest = parse_manifest({"model": {"modelName": "m", "modelVersion": "1.0", "handler": handler}})
     source = Source("m.mar", folder, None, manifest, document or {})
     settings, pool = make_settings(batch_size=batch_size, optimize=optimize), SimpleNamespace(spec=make_spec(**spec))
@@ -36,7 +36,7 @@ def auto(
 def test_one_that_may_be_tried_waits_and_knows_on_what_its_trial_hangs(tmp_path: Path) -> None:
     found = auto(tmp_path, document={"optimizeTolerance": {"bf16": 0.02}}, batch_size=8)
 
-    assert found is not None and (found.state, found.obstacle, found.asked) == (TrialState.WAITING, "", False)
+    assert (found.state, found.obstacle, found.asked) == (TrialState.WAITING, "", False)
     assert (found.facts.batch_size, found.facts.threads, found.facts.lossy) == (8, 2, {"bf16": 0.02})
     assert found.facts.archive.startswith("marks-") and found.facts.torch and found.facts.processor
 
@@ -54,7 +54,7 @@ def test_one_that_may_be_tried_waits_and_knows_on_what_its_trial_hangs(tmp_path:
 def test_an_obstacle_is_told(given: dict[str, Any], reason: str, tmp_path: Path) -> None:
     found = auto(tmp_path, optimize=("auto",), **given)
 
-    assert found is not None and found.state is TrialState.OFF
+    assert found.state is TrialState.OFF
     assert found.obstacle.startswith(reason)
     assert found.names is None
 
@@ -67,9 +67,9 @@ def test_without_a_compiler_only_what_needs_none_is_tried(tmp_path: Path, monkey
     something = auto(tmp_path, optimize=("auto",), document={"optimizeTolerance": {"bf16": 0.02}}, handler="mine.py")
     defaults = auto(tmp_path, optimize=("auto",))
 
-    assert nothing is not None and nothing.obstacle.startswith("there is neither a C++ compiler nor ONNX Runtime")
-    assert something is not None and something.sets == [(), ("bf16",)]
-    assert defaults is not None and defaults.sets == [(), ("none",)]
+    assert nothing.obstacle.startswith("there is neither a C++ compiler nor ONNX Runtime")
+    assert something.sets == [(), ("bf16",)]
+    assert defaults.sets == [(), ("none",)]
 
 
 @pytest.mark.parametrize(("missing", "tried"), [("", True), ("onnx", False), ("onnxruntime", False)])
@@ -81,7 +81,7 @@ def test_onnx_runtime_is_tried_where_all_of_it_is_installed(
 
     found = auto(tmp_path, optimize=("auto",))
 
-    assert found is not None and (("onnxruntime",) in found.sets) is tried
+    assert (("onnxruntime",) in found.sets) is tried
     assert bool(found.facts.onnxruntime) is tried, "where it is installed later, a trial is made again"
 
 
@@ -97,7 +97,7 @@ def test_where_cpu_time_is_limited_who_is_tried_has_asked(tmp_path: Path, monkey
 def test_a_folder_that_is_gone_is_an_obstacle(tmp_path: Path) -> None:
     found = auto(tmp_path / "gone")
 
-    assert found is not None and found.obstacle.startswith("a file cannot be read: ")
+    assert found.obstacle.startswith("a file cannot be read: ")
 
 
 @pytest.mark.parametrize(

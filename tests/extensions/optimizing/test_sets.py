@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 from tests.kit.said import said_in
-from tsctl.daemon.extensions.optimizing.building import is_tried, lossy_of, sets_to_try
+from tsctl.daemon.extensions.optimizing.building import lossy_of, sets_to_try
+from tsctl.daemon.extensions.optimizing.trials import is_tried
 
 
 @said_in("tried.txt")
