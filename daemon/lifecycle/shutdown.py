@@ -17,7 +17,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -41,6 +41,20 @@ class Forms(Protocol):
     async def finish(self) -> None: ...
 
     def refuse(self) -> None: ...
+
+
+async def stop_models(registrar: Registrar, grace: float, hurry: Coroutine[Any, Any, Any]) -> None:
+    """Finish waiting and running requests within `grace` seconds, then end the workers; at once when `hurry` ends."""
+    stopping, hurried = asyncio.ensure_future(registrar.stop(grace)), asyncio.ensure_future(hurry)
+    await asyncio.wait((stopping, hurried), return_when=asyncio.FIRST_COMPLETED)
+    hurried.cancel()
+    if not stopping.done():
+        stopping.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await stopping
+        await registrar.stop_now()
+    else:
+        stopping.result()
 
 
 class Shutdown:
@@ -124,17 +138,7 @@ class Shutdown:
 
     async def stop_models(self, registrar: Registrar) -> None:
         """Finish waiting and running requests, then end the workers."""
-        stopping = asyncio.ensure_future(registrar.stop(self._grace))
-        hurry = asyncio.ensure_future(self._hurry.wait())
-        await asyncio.wait((stopping, hurry), return_when=asyncio.FIRST_COMPLETED)
-        hurry.cancel()
-        if not stopping.done():
-            stopping.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await stopping
-            await registrar.stop_now()
-        else:
-            stopping.result()
+        await stop_models(registrar, self._grace, self._hurry.wait())
 
     async def let_answers_out(self, listeners: Sequence[Listener]) -> None:
         """Wait a moment for the last answers to leave, for clients that read them."""

@@ -7,7 +7,6 @@ later ones all modes (plan.py).
 """
 
 import asyncio
-import contextlib
 import logging
 import math
 import sys
@@ -18,7 +17,7 @@ from tests.lab.simulation.invariants import check, check_healed, check_stopped
 from tests.lab.simulation.operators import Operators
 from tests.lab.simulation.plan import draw
 from tests.lab.simulation.world import Failure, World
-from tsctl.daemon.models.registrar import Registrar
+from tsctl.daemon.lifecycle.shutdown import stop_models
 
 RECOVERY = 90.0  # seconds: covers the longest back-off, a hanging load, a process that does not die
 # If every batch hangs, each worker costs a pause of five seconds: two for each of 150 requests, plus loads.
@@ -95,7 +94,8 @@ def _run(world: World) -> None:
     if world.failure is not None:
         return
     world.note("the daemon is stopped")
-    stopped = world.loop.create_task(_stop(world.registrar, world.plan.grace, world.plan.hurry))
+    second_signal = asyncio.sleep(world.plan.hurry) if world.plan.hurry else asyncio.Event().wait()
+    stopped = world.loop.create_task(stop_models(world.registrar, world.plan.grace, second_signal))
     _let_pass(world, LONGEST_STOP, stopped)
     if world.failure is None and not stopped.done():
         world.broken("a stop ends", grace=world.plan.grace)
@@ -168,19 +168,6 @@ def _let_pass(world: World, seconds: float, until: "asyncio.Task[None] | None" =
             return
         loop.step()
     raise Endless
-
-
-async def _stop(registrar: Registrar, grace: float, hurry: float) -> None:
-    """Stop as lifecycle/shutdown.py does; `hurry` is the seconds until the second signal, 0.0 for none."""
-    stopping = asyncio.ensure_future(registrar.stop(grace))
-    done, _ = await asyncio.wait((stopping,), timeout=hurry or None)
-    if not done:
-        stopping.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await stopping
-        await registrar.stop_now()
-    else:
-        stopping.result()
 
 
 def main(arguments: list[str]) -> int:
