@@ -64,17 +64,20 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], drop: Sequence[
     names = [column.removeprefix(">") for column in columns]
     widths = [max(len(name), *(row[index].cell_len for row in cells), 0) for index, name in enumerate(names)]
     kept = list(range(len(names)))
+
+    def fits() -> bool:
+        return sum(widths[index] + _GAP for index in kept) - _GAP <= out.width
+
     for name in drop:
-        if sum(widths[index] + _GAP for index in kept) - _GAP <= out.width:
+        if fits():
             break
         kept = [index for index in kept if names[index] != name]
-    fits = sum(widths[index] + _GAP for index in kept) - _GAP <= out.width
-    fits = fits and not any("\n" in cell.plain or "\t" in cell.plain for row in cells for cell in row)
+    whole = fits() and not any("\n" in cell.plain or "\t" in cell.plain for row in cells for cell in row)
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for index in kept:
         justify: Literal["left", "right"] = "right" if columns[index].startswith(">") else "left"
-        grid.add_column(names[index], justify=justify, overflow="fold", no_wrap=fits)
-    if fits and cells:  # one row with a line for each: rich draws the same in a third of the time
+        grid.add_column(names[index], justify=justify, overflow="fold", no_wrap=whole)
+    if whole and cells:  # one row with a line for each: rich draws the same in a third of the time
         cells = [[Text("\n").join(column) for column in zip(*cells, strict=True)]]
     for row in cells:
         grid.add_row(*(row[index] for index in kept))

@@ -125,10 +125,7 @@ def about(name: str, path: str, text: str) -> Operation:
 
 def _health(name: str, path: str, texts: dict[str, str]) -> Operation:
     failures = {"400": _FAILURES["400"]} | ({"404": _FAILURES["404"]} if "{" in path else {})
-    return operation(
-        name,
-        path_parameters(path),
-        # A model that is being registered is not ready, which an error says.
-        {status: answer(text, STATUS if status == "200" else {"type": "object"}) for status, text in texts.items()},
-        failures,
-    )
+    told = {status: answer(text, STATUS) for status, text in texts.items()}
+    if "{" in path:  # a model that is being registered is not ready, which an error says
+        told["503"] = answer(texts["503"], {"type": "object"})
+    return operation(name, path_parameters(path), told, failures)
