@@ -107,6 +107,7 @@ def test_a_handler_that_gives_up_fails_its_request_and_its_worker_goes_on(served
         ("exit_with_our_code", "it exited with code 3"),
         ("leave_an_unseen_child_and_exit", "it exited with code 0"),
         ("crash", "killed by SIGSEGV"),
+        ("die_of_a_real_time_signal", "killed by signal 40"),
     ],
 )
 def test_a_handler_that_takes_its_worker_away_fails_its_request_with_the_reason(

@@ -152,7 +152,7 @@ class NewDaemon:
         code = self._process.returncode
         if code is None:
             return "closed its connection to the old one"
-        return f"ended with exit code {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
+        return f"ended with exit code {code}" if code >= 0 else f"was killed by signal {-code}"
 
 
 class Printed:

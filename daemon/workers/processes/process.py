@@ -192,7 +192,7 @@ class WorkerProcess:
         if self._process.lost:
             return Exit(None, self._process.lost, last, kind=UNREACHABLE)
         if code is not None and code < 0:
-            name = signal.Signals(-code).name
+            name = wire.signal_name(-code)
             hint = " (perhaps by the kernel, out of memory)" if name == "SIGKILL" else ""
             from_outside = name == "SIGKILL"
             kind = "killed" if from_outside else "signal"

@@ -241,6 +241,10 @@ def crash():
     ctypes.string_at(0)
 
 
+def die_of_a_real_time_signal():
+    os.kill(os.getpid(), 40)
+
+
 def interrupt():
     raise KeyboardInterrupt
 

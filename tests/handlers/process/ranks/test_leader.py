@@ -216,6 +216,7 @@ def test_where_rank_0_runs_the_batches_the_others_are_neither_sent_nor_awaited(m
     [
         pytest.param(-signal.SIGKILL, wire.MemberLost("rank 1 was killed by SIGKILL", True), id="killed"),
         pytest.param(-signal.SIGSEGV, wire.MemberLost("rank 1 was killed by SIGSEGV", False), id="crashed"),
+        pytest.param(-40, wire.MemberLost("rank 1 was killed by signal 40", False), id="by a signal without a name"),
         pytest.param(1, wire.MemberLost("rank 1 exited with code 1", False), id="exited"),
     ],
 )
