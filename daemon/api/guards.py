@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from tsctl.daemon.api.access_log import announced
 from tsctl.daemon.api.auth import (
     OPEN,
     AllowedHosts,
@@ -71,7 +72,7 @@ class Guard:
         if self.endpoint.inference and (not self.endpoint.management or predicts(request.path)):
             self.inference(request)  # also for `/ping`, which ignores a body
             if request.client is not None:
-                request.client.check_size(int(request.header("content-length") or 0))
+                request.client.check_size(announced(request.headers) or 0)
                 request.client.check_rate(self.now())
         elif self.endpoint.management:
             self.management(request)

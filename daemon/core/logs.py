@@ -38,7 +38,7 @@ _encode = msgspec.json.Encoder().encode
 
 def without_secrets(text: str) -> str:
     """Remove secrets from the URLs in a text: name and password, and the query, which holds signatures."""
-    if "http" not in text:
+    if "http" not in text.lower():
         return text
     return _URL.sub(lambda url: f"{url[1]}{url[2]}{'?…' if url[3] else ''}", text)
 

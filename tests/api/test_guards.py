@@ -156,6 +156,21 @@ def test_who_may_ask_or_sends_no_body_is_answered_on_a_connection_that_stays(tmp
     assert not guarded(tmp_path, INFERENCE, Tokens())[0].asks, "where there is no token"
 
 
+def test_the_length_of_a_known_clients_body_may_have_more_zeros_than_numbers_have_digits(tmp_path: Path) -> None:
+    there, _ = guarded(tmp_path, INFERENCE, Tokens(), FakeClients(FakeClient("mobile", bytes=10)))
+    router, statuses = there.router({"predictions": answer}, {}, {}), []
+    for length in ("3", "11"):
+        peer = Server(router, HttpLimits(max_body=100), admit=there.admit).connect()
+        peer.send(
+            f"POST /predictions/m HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer mobile\r\n"
+            f"Content-Length: {'0' * 5000}{length}\r\n\r\n".encode()
+            + b"x" * int(length)
+        )
+        statuses += peer.statuses
+
+    assert statuses == [200, 413]
+
+
 PATHS = (
     "/models", "/models/m", "/models/m/1.0", "/models/m/1.0/set-default", "/models/m/invoke", "/models/invoke",
     "/v1/models/m", "/v1/models/m:predict", "/v1/models/m:explain", "/v1/models/m:train", "/v1/models", "/v1",

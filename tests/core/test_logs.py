@@ -119,6 +119,7 @@ def test_a_full_log_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         pytest.param(
             "/models?url=https%3A%2F%2Fhost%2Fa.mar%3Fsig%3Dabc", "/models?url=https%3A%2F%2Fhost%2Fa.mar?…", id="s"
         ),
+        pytest.param("/models?url=HTTPS://host/a.mar?sig=abc", "/models?url=HTTPS://host/a.mar?…", id="in capitals"),
     ],
 )
 def test_the_line_of_a_request(target: str, shown: str) -> None:

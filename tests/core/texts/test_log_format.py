@@ -121,6 +121,7 @@ def test_a_traceback_is_one_object_and_holds_no_secret() -> None:
     ("headers", "size"),
     [
         pytest.param([("Content-Length", "12")], 12, id="a body"),
+        pytest.param([("Content-Length", "0" * 5000 + "7")], 7, id="more zeros than numbers have digits"),
         pytest.param([], 0, id="none"),
         pytest.param([("Transfer-Encoding", "chunked")], None, id="chunks, whose number is not kept"),
     ],
