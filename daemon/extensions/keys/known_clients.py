@@ -102,6 +102,7 @@ class KnownClient:
 
 
 LOOK_EVERY = 1.0  # seconds between two looks at the file, at least
+LEAST_RATE, MOST_RATE = 1e-6, 1e6  # predictions a second
 HINT = "`tsctl key NAME --keys-file FILE` adds a client"
 
 
@@ -111,7 +112,7 @@ class ClientTable(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
     sha256: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-fA-F]{64}$")]
     models: list[Annotated[str, msgspec.Meta(min_length=1)]] | None = None
-    rate: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    rate: Annotated[float, msgspec.Meta(ge=LEAST_RATE, le=MOST_RATE)] | None = None
     burst: Annotated[int, msgspec.Meta(ge=1)] | None = None
     priority: Literal["normal", "low"] = "normal"
     bytes: int | str | None = None

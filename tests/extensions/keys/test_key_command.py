@@ -54,6 +54,7 @@ def test_a_second_key_has_the_rights_of_the_client(file: Path) -> None:
     [
         (["a b"], "", "`a b` cannot be a client's name"),
         (["a", "--bytes", "many"], "", "`many` is not a size"),
+        *[(["a", "--rate", rate], "", f"`--rate` is {rate}") for rate in ("inf", "nan", "1e-07")],
         (["a", "--models", ""], "", "`--models` names no model"),
         (["a", "--models", " , "], "", "`--models` names no model"),
         (["a", "--rate", "1"], "[[client]]\nname = 'a'\nsha256 = ''", "client `a` is in"),

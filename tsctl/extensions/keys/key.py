@@ -17,6 +17,7 @@ from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_LEAST_RATE, _MOST_RATE = 1e-6, 1e6  # as the daemon reads them
 _RANDOM = 32  # bytes
 
 
@@ -52,6 +53,8 @@ def command(
     """
     if not _NAME.fullmatch(name):
         raise CliError(f"`{name}` cannot be a client's name", "use letters, digits, `.`, `_` and `-`, at most 64")
+    if rate is not None and not _LEAST_RATE <= rate <= _MOST_RATE:  # nor NaN
+        raise CliError(f"`--rate` is {rate:g}", "give 0.000001 to 1000000, or leave it out for no limit")
     rights = {
         "models": _models(models),
         "rate": rate, "burst": burst, "priority": priority, "bytes": _size(size),
