@@ -56,3 +56,6 @@ class FakeClients:
 
     def find(self, key: str) -> LimitedClient | None:
         return self._clients.get(key)
+
+    def revoke(self, key: str) -> None:
+        del self._clients[key]

@@ -141,6 +141,7 @@ def inference_routes(
             raise ResourceNotFound
         name = exchange.request.query.get(_MODEL_NAME)
         if name:
+            _check_allowed(exchange.request, name)
             return invoke(exchange, steer(registry, name, None, exchange.request))
         params = parameters_of(exchange.request)
         if isinstance(params, list):
@@ -215,6 +216,12 @@ def refuse_workflows(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG0
     raise WorkflowsNotServed
 
 
+def _check_allowed(request: Request, name: str) -> None:
+    """Check that a known client may use a model that no path names, before the answer tells whether it is there."""
+    if request.client is not None:
+        request.client.check_model(name)
+
+
 def _parameters(request: Request, model: ModelVersion) -> list[Param] | Form | RawForm:
     """Return the parameters of a request to this model, as `parameters_of`; count a refusal."""
     try:
@@ -263,7 +270,9 @@ def _invoke_read(
 ) -> None:
     """Predict for SageMaker's routes; without `chosen`, use the form's `model_name`, or the only registered model."""
     if chosen is None:
-        model = steer(registry, _named(registry, params), version, exchange.request)
+        name = _named(registry, params)
+        _check_allowed(exchange.request, name)
+        model = steer(registry, name, version, exchange.request)
         params = _without_name(params, model.declared)
     else:
         model = steer_again(registry, chosen, version, exchange.request)

@@ -341,16 +341,18 @@ class Calls:
         if refused is not None:
             raise refused
         metadata = context.invocation_metadata() or ()
-        if self._clients is not None:
-            call.client = self._client(bearer_of(metadata))
+        shown = bearer_of(metadata)
+        call.client = self._client(shown)
         head = read_head(
             call.target, metadata, context.time_remaining(), self._clock.now(), self._secrets, call.client, call.peer,
             call.began,
         )  # fmt: skip
-        if method.open and (self._tokens or self._clients is not None) and call.client is None:
-            try:
-                check_call(bearer_of(metadata), self._tokens)
+        if (self._tokens or self._clients is not None) and call.client is None and not method.token:
+            try:  # once more: the key may have been revoked while the message came
+                check_call(shown, self._tokens)
             except DaemonError:
+                if not method.open:
+                    raise
                 head = head.of_stranger()
         call.id = head.id
         return head

@@ -4,14 +4,11 @@ import asyncio
 import json
 from pathlib import Path
 from typing import Any
-from unittest.mock import create_autospec
 
 import pytest
 
 from tests.api.house import House
 from tests.http.peer import Answer
-from tsctl.daemon.api.inference.welcome import welcome
-from tsctl.daemon.core.client import LimitedClient
 
 HTML = "Accept: text/html,application/xhtml+xml,*/*;q=0.8"
 
@@ -60,16 +57,3 @@ def test_without_models_the_page_says_so(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
 
     assert "No model is registered." in ask(House(tmp_path / "none"), HTML).body.decode()
-
-
-def test_a_client_with_a_key_sees_its_models_alone(house: House) -> None:
-    asyncio.run(house.serve("secret"))
-    ask(house, "Accept: application/json")
-    request = house.exchanges[-1].request
-    client = create_autospec(LimitedClient, instance=True)
-    client.may_use.side_effect = lambda name: name == "m"
-    request.client = client
-
-    document = json.loads(welcome(house.registry, request).body)
-
-    assert {each["name"] for each in document["models"]} == {"m"}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.extensions.grpc.client import HEALTH, INFERENCE, grpc_house, prediction
-from tests.extensions.grpc.test_predictions import failure
+from tests.extensions.grpc.test_predictions import failure, until
 from tests.kit.clients import FakeClient, FakeClients
 from tsctl.daemon.core.job import Job, Reply
 from tsctl.daemon.extensions.grpc.oip import SERVICES
@@ -34,6 +34,7 @@ def shown(key: str) -> dict[str, Any]:
         pytest.param("guess", "one", "PERMISSION_DENIED", id="one that nobody has"),
         pytest.param("mobile", "one", "OK", id="for this model"),
         pytest.param("mobile", "other", "PERMISSION_DENIED", id="for another model"),
+        pytest.param("mobile", "nothing", "PERMISSION_DENIED", id="for one that is not there, so that no name is told"),
         pytest.param("free", "other", "OK", id="for all"),
         pytest.param("secret", "other", "OK", id="a token"),
     ],
@@ -109,6 +110,20 @@ async def test_beyond_its_rate_or_its_bytes_a_client_is_told_so(tmp_path: Path) 
         assert made.statuses == [200, 200, 429]
         larger = await failure(made, made.call("Predictions", prediction("one", a=b"123456", b=b"12345"), **limited))
         assert larger == ("RESOURCE_EXHAUSTED", "The body has 11 bytes; client `limited` may send 10 (413).")
+
+
+async def test_a_key_that_is_revoked_while_the_message_comes_opens_nothing(tmp_path: Path) -> None:
+    clients = known()
+    async with grpc_house(tmp_path, clients=clients) as made:
+        await made.house.serve("other")
+        call = made.call_in_pieces("Predictions", **shown("mobile"))
+        await until(lambda: made.calls.running == 1)
+
+        clients.revoke("mobile")
+        await call.write(prediction("other", data=b"1"))
+        await call.done_writing()
+
+        assert (await failure(made, call))[0] == "PERMISSION_DENIED"
 
 
 async def test_a_handler_sees_no_key_and_the_clients_priority(tmp_path: Path) -> None:

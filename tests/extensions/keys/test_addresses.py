@@ -1,5 +1,6 @@
 """Known clients at an address: whom a key opens what for, and what each refusal says."""
 
+import json
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,7 @@ def ask(tmp_path: Path, house: House) -> Ask:
         pytest.param("/v2/models/other/infer", "mobile", 403, id="by the Open Inference Protocol"),
         pytest.param("/models/other/invoke", "mobile", 403, id="by SageMaker's routes"),
         pytest.param("/invocations?model_name=other", "mobile", 403, id="where the query names it"),
+        pytest.param("/invocations?model_name=nothing", "mobile", 403, id="of one that is not there, in the query"),
         pytest.param("/other/predict", "mobile", 403, id="by the old route"),
         pytest.param("/ping", "", 200, id="health needs no key"),
     ],
@@ -81,14 +83,24 @@ async def test_what_a_key_opens(ask: Ask, target: str, key: str, status: int) ->
     assert (await ask(target, key, body)).status == status
 
 
-async def test_a_model_that_the_body_names_is_checked(ask: Ask) -> None:
-    form = b"--b\r\nContent-Disposition: form-data; name=model_name\r\n\r\nother\r\n--b--\r\n"
+@pytest.mark.parametrize("name", ["other", "nothing"])
+async def test_a_model_that_the_body_names_is_checked_and_nobody_learns_whether_it_is_there(
+    ask: Ask, name: str
+) -> None:
+    form = b"--b\r\nContent-Disposition: form-data; name=model_name\r\n\r\n%b\r\n--b--\r\n" % name.encode()
+    kind = "Content-Type: multipart/form-data; boundary=b"
 
-    refused = await ask("/invocations", "mobile", form, "POST", "Content-Type: multipart/form-data; boundary=b")
-    others = [await ask(target, "mobile", body) for target, body in (each.predict("other") for each in PROTOCOLS)]
+    refused = [await ask("/invocations", "mobile", form, method, kind) for method in ("POST", "OPTIONS")]
+    others = [await ask(target, "mobile", body) for target, body in (each.predict(name) for each in PROTOCOLS)]
 
-    assert {refused.status, *(each.status for each in others)} == {403}
-    assert b"The key of client `mobile` does not allow the model `other` (403)." in refused.body
+    assert {each.status for each in (*refused, *others)} == {403}
+    assert f"The key of client `mobile` does not allow the model `{name}` (403)." in refused[0].body.decode()
+
+
+async def test_a_description_that_the_query_asks_for_is_for_the_models_clients(ask: Ask) -> None:
+    told = [await ask("/invocations?model_name=other", key, b"", "OPTIONS") for key in ("mobile", "free")]
+
+    assert [each.status for each in told] == [403, 200]
 
 
 @pytest.mark.parametrize("target", [target for each in PROTOCOLS for target in each.describes("other")])
@@ -105,6 +117,23 @@ async def test_a_list_names_the_models_of_the_client(ask: Ask, target: str) -> N
     assert b"one" in listed and b"shared" in listed and b"other" not in listed
     unlisted = (await ask(target, "none", b"", "GET")).body
     assert not any(name in unlisted for name in (b"one", b"shared", b"other"))
+
+
+@pytest.mark.parametrize(
+    ("key", "names"),
+    [
+        pytest.param("", set(), id="none to strangers"),
+        pytest.param("guess", set(), id="nor with a key that nobody has"),
+        pytest.param("mobile", {"one", "shared"}, id="those of the key"),
+        pytest.param("m", {"one", "other", "shared"}, id="all, with a token"),
+    ],
+)
+async def test_the_page_at_the_root_names_the_models_of_the_client(ask: Ask, key: str, names: set[str]) -> None:
+    answer = await ask("/", key, b"", "GET", "Accept: application/json")
+
+    document = json.loads(answer.body)
+    assert (answer.status, document["status"]) == (200, "alive")
+    assert {each["name"] for each in document.get("models", [])} == names
 
 
 async def test_the_metrics_name_all_clients_and_so_are_for_none(ask: Ask) -> None:

@@ -39,6 +39,7 @@ class AwaitedModels:
             size: returns the bytes of the call's message.
 
         Raises:
+            ModelNotAllowed: the caller's key does not allow the model, which may not be there.
             ModelNotFound: no model has this name, or will have it soon.
             VersionNotFound: the model has no such version.
             NoReadyWorker: the model could not be registered at the start.
@@ -49,6 +50,7 @@ class AwaitedModels:
             NoRoom: their messages, and the bodies that are being received, have too many bytes.
         """
         until = math.inf
+        head.check_model(name)
         while True:
             try:
                 return steer(self._registry, name, version, head)
