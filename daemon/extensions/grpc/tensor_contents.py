@@ -176,4 +176,5 @@ def _parameters(written: Any) -> Parameters:
 
 def _set(message: Any, value: bool | int | float | str) -> None:
     kinds = {bool: "bool_param", int: "int64_param", float: "double_param", str: "string_param"}
-    setattr(message, kinds[type(value)], value)
+    large = type(value) is int and value >= 2**63
+    setattr(message, "uint64_param" if large else kinds[type(value)], value)

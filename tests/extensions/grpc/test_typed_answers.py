@@ -50,3 +50,13 @@ def test_a_small_answer_is_written_at_once() -> None:
     message = message_class("inference.ModelInferResponse")()
 
     assert list(write_steps(answer_of("UINT8", [1, 2]), message, raw=False)) == []
+
+
+@pytest.mark.parametrize("value", [True, -(2**63), 2**63 - 1, 2**63, 2**64 - 1, 0.5, "a"])
+def test_a_parameter_of_an_answer_is_told_as_it_is(value: bool | int | float | str) -> None:
+    message = message_class("inference.ModelInferResponse")()
+
+    finish(write_steps(InferAnswer("m", "1", "", {"k": value}, []), message, raw=False))
+
+    told = message.parameters["k"]
+    assert getattr(told, told.WhichOneof("parameter_choice")) == value
