@@ -167,8 +167,8 @@ def _request_of(
         written = bytes(value)
         if model.declared is None:
             shape = declared[each].shape
-            data = written if written.startswith(b"[") else b"[%b]" % written
-            count = len(_decoded(msgspec.Raw(data), list[msgspec.Raw], each))
+            listed = written.startswith(b"[")
+            data, count = (written, len(_decoded(value, list[msgspec.Raw], each))) if listed else (b"[%b]" % written, 1)
             tensor = WrittenTensor(each, [*[1] * (len(shape) - 1), count] if shape else [], declared[each].datatype)
             tensor.data = msgspec.Raw(data)
             tensors.append(finish(tensor_steps(f"input {each}", tensor, b"", 0))[0])

@@ -29,6 +29,15 @@ async def test_a_long_text_is_the_models_input(house: House) -> None:
     assert (list(job.params), job.infer) == ([Param("prompt", "", ("ä" * 20_000).encode())], None)
 
 
+async def test_a_long_text_is_a_declared_input(house: House) -> None:
+    await house.serve("m", config="inputs: [{name: a, datatype: BYTES, shape: [1]}]")
+
+    await house.ask("POST", "/v2/models/m/generate", json.dumps({"text_input": "a" * 40_000}).encode())
+
+    (job,) = house.engine.workers[0].batches[0].jobs
+    assert [bytes(each.value)[4:] for each in job.params] == [b"a" * 40_000]
+
+
 @pytest.mark.parametrize("length", [1, 20_000])
 async def test_a_refusal_is_counted_once(house: House, length: int) -> None:
     house.engine.declared = Declared([Input("picture", "image")], batches=False)
