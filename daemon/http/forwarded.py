@@ -61,7 +61,7 @@ def _address_of(text: str) -> IPv4Address | IPv6Address | None:
     elif text.count(":") == 1:
         text = text.partition(":")[0]
     try:
-        address = ip_address(text)
+        address = ip_address(text.partition("%")[0])  # a zone is the proxy's own, and may be any text
     except ValueError:
         return None
     return (address.ipv4_mapped if isinstance(address, IPv6Address) else None) or address

@@ -26,6 +26,7 @@ PEER = "10.0.0.1:5000"
         pytest.param(["203.0.113.9:4711"], "203.0.113.9:0", id="with a port"),
         pytest.param(["[2001:db8::1]:4711"], "2001:db8::1:0", id="IPv6 with a port"),
         pytest.param(["2001:db8::1"], "2001:db8::1:0", id="IPv6"),
+        pytest.param(['fe80::1%" 200 "x'], "fe80::1:0", id="a zone, which may be any text"),
         pytest.param(["::ffff:203.0.113.9"], "203.0.113.9:0", id="IPv4 written as IPv6"),
         pytest.param(["203.0.113.9, unknown"], PEER, id="a proxy that does not tell"),
         pytest.param(["203.0.113.9, , 10.0.0.7"], "10.0.0.7:0", id="nothing between two"),
