@@ -345,9 +345,12 @@ def take_over(descriptor: int) -> socket.socket:
         moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _number(os.sysconf("SC_OPEN_MAX")))
     except OSError:
         os.set_inheritable(descriptor, False)
-        return socket.socket(fileno=descriptor)
-    os.close(descriptor)
-    return socket.socket(fileno=moved)
+        moved = descriptor
+    else:
+        os.close(descriptor)
+    taken = socket.socket(fileno=moved)
+    taken.settimeout(None)  # whatever default a model file has set, in the template that this process is forked from
+    return taken
 
 
 def _number(limit: int) -> int:

@@ -178,3 +178,15 @@ def test_it_moves_out_of_the_way_and_is_not_inherited() -> None:
         assert ours.recv(1024) == b"still the same"
         with pytest.raises(OSError, match="Bad file descriptor"):
             os.fstat(number)
+
+
+def test_it_waits_as_long_as_it_takes_whatever_a_model_file_has_set_for_sockets() -> None:
+    ours, theirs = socket.socketpair()
+    socket.setdefaulttimeout(5.0)
+    try:
+        moved = take_over(theirs.detach())
+    finally:
+        socket.setdefaulttimeout(None)
+
+    with ours, moved:
+        assert moved.gettimeout() is None
