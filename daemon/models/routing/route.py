@@ -150,7 +150,7 @@ def _weights(pairs: Iterable[tuple[str, Any]]) -> Iterable[tuple[str, float]]:
             raise BadRequest(f"The route has more than {MOST_VERSIONS} versions.")
         try:
             weight = -1.0 if isinstance(value, bool) else float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):  # the last of a whole number beyond any float
             weight = -1.0
         if not 0 <= weight <= MOST_WEIGHT:
             raise BadRequest(f"The weight of {version} is `{value}`; expected a number from 0 to {MOST_WEIGHT:g}.")
