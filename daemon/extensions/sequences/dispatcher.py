@@ -65,6 +65,7 @@ class SequenceDispatcher(Dispatcher):
 
         Raises:
             QueueFull: a limit of the queue would be exceeded.
+            BadRequest: the id of the job's sequence is too long.
             SequenceBroken: the state of the job's sequence is lost.
             TooManySequences: a limit of sequences would be exceeded.
         """

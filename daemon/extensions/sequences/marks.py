@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from tsctl.daemon.models.request_watcher import ParameterHeader
 
-LONGEST = 1000  # characters of an id
-
 
 class SequenceHeaders(NamedTuple):
     """The names of the headers of sequences, as operators write them; they are compared without case."""

@@ -19,10 +19,11 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Generic, TypeVar
 
-from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.errors import BadRequest, DaemonError
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.extensions.sequences.marks import USUAL, SequenceHeaders
 
+LONGEST = 1000  # characters of an id
 REMEMBERED = 10_000  # sequences whose worker is known after they were forgotten, and as many that are broken
 W = TypeVar("W")  # a worker, hashable
 
@@ -133,10 +134,13 @@ class Sequences(Generic[W]):
         """Check that a request of this sequence may wait.
 
         Raises:
+            BadRequest: the id is too long to be remembered.
             SequenceBroken: the sequence's state is lost, and the request does not start it anew.
             SequenceFull: `most_waiting` requests of the sequence wait.
             TooManySequences: the request would open a sequence, `most` are open, and none is displaced.
         """
+        if len(name) > LONGEST:
+            raise BadRequest(f"The id of the sequence has {len(name)} characters; at most {LONGEST} are taken.")
         if not start and name in self._broken:
             raise SequenceBroken(self._lost(name, self._broken[name]))
         sequence = self._open.get(name)

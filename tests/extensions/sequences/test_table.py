@@ -6,8 +6,9 @@ import pytest
 
 from tests.kit.client import Client
 from tests.kit.said import said_in
+from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.job import Job
-from tsctl.daemon.extensions.sequences.table import SequenceBroken, SequenceFull, Sequences, TooManySequences
+from tsctl.daemon.extensions.sequences.table import LONGEST, SequenceBroken, SequenceFull, Sequences, TooManySequences
 
 
 class Bench:
@@ -39,6 +40,14 @@ class Bench:
     def done(self, *names: str, end: bool = False) -> None:
         for name in names:
             self.table.done(self.jobs[name], self.now, end=end)
+
+
+def test_an_id_that_would_fill_the_memory_is_refused() -> None:
+    table = Bench().table
+
+    table.check("x" * LONGEST, False, 0.0)
+    with pytest.raises(BadRequest, match="The id of the sequence has 1001 characters; at most 1000 are taken"):
+        table.check("x" * (LONGEST + 1), False, 0.0)
 
 
 @said_in("next.txt")
