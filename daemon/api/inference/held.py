@@ -6,7 +6,7 @@ are as many as may wait in a queue; a deadline ends the waiting, and so does a c
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from tsctl.daemon.api.inference.paths import facts_of
@@ -91,7 +91,7 @@ class HeldRequests:
 
     def close(self) -> None:
         """Refuse those that are held: the daemon is being stopped."""
-        for exchange in list(self._waiting):
+        for exchange in self._still_waiting():
             self._let_go(exchange)
             exchange.fail(Stopping("The daemon is being stopped. Send the request again."))
 
@@ -103,9 +103,15 @@ class HeldRequests:
     def _look_again(self) -> None:
         self._looking = False
         self._loads.let_go()
-        for exchange in list(self._waiting):
+        for exchange in self._still_waiting():
             again = self._let_go(exchange)
             again(exchange)
+
+    def _still_waiting(self) -> Iterator[Exchange]:
+        """Yield those that are held now, but for those whose clients leave as others are answered."""
+        for exchange in list(self._waiting):
+            if exchange in self._waiting:
+                yield exchange
 
     def _let_go(self, exchange: Exchange) -> Callable[[Exchange], None]:
         again, timer = self._waiting.pop(exchange)

@@ -6,6 +6,9 @@ import pytest
 
 from tests.api.house import House
 from tests.http.peer import Peer
+from tsctl.daemon.api.inference.held import HeldRequests
+from tsctl.daemon.core.errors import ModelNotFound
+from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.wire import Declared, Input
 
@@ -37,6 +40,24 @@ async def test_a_stop_refuses_them(house: House) -> None:
     house.held.close()
 
     assert peer.statuses == [503]
+
+
+async def test_one_whose_client_leaves_as_another_is_answered_is_passed_over(house: House) -> None:
+    for _ in range(2):
+        ask(house, "/predictions/x")
+    first, second = house.exchanges
+    routed: list[Exchange] = []
+
+    def route(exchange: Exchange) -> None:
+        routed.append(exchange)
+        assert second.on_leave is not None
+        second.on_leave(True)
+
+    held = HeldRequests(house.registry, house.clock, 2, 10)
+    assert all(held.hold(each, ModelNotFound("m"), route) for each in (first, second))
+    house.registry.settle("m")
+
+    assert routed == [first]
 
 
 async def loading(root: Path) -> tuple[House, ModelVersion]:
