@@ -47,7 +47,7 @@ def compare(answered: Reply, shadow: Reply) -> Agreement:
     try:
         documents = json.loads(answered.body), json.loads(shadow.body)
         return Agreement.CLOSE if are_close(*documents) else Agreement.DIFFERENT
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, OverflowError):  # the last of whole numbers beyond any float
         return Agreement.DIFFERENT
 
 
