@@ -7,6 +7,7 @@ are replaced, a name keeps its first type, and a version has at most `MOST_SERIE
 
 import itertools
 import logging
+import math
 import re
 import socket
 from collections import Counter
@@ -113,11 +114,14 @@ class Emitted:
 
     @property
     def totals(self) -> list[Measurement]:
-        """The sums of all counters and histograms, as one worker would report them; an upgrade hands them over."""
+        """The sums of all counters and histograms, as one worker would report them; an upgrade hands them over.
+
+        One that has passed the largest float is left out: JSON has no such number.
+        """
         return [
             Measurement(kind, name, each.unit, labels, *each.total)
             for (kind, name, labels), each in self._known.items()
-            if kind != "gauge"
+            if kind != "gauge" and math.isfinite(each.total[0])
         ]
 
     def add_measurements(self, measurements: Sequence[Measurement]) -> None:

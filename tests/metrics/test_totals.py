@@ -14,6 +14,7 @@ from tsctl.daemon.metrics.families import emitted
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.metrics.totals import IncomingCounts, OutgoingCounts, Totals
 from tsctl.daemon.metrics.version import VersionMetrics
+from tsctl.handlers.wire import Kind
 
 Step = tuple[str, float]
 STEPS = st.lists(
@@ -145,3 +146,14 @@ def test_sums_of_a_daemon_that_knows_fewer_or_more_are_counted_as_far_as_both_kn
 
     sums = ours.named
     assert (sums.requests, sums.latency, sums.queue_time, sums.received, sums.sent) == (3, 0.5, 0.25, 0, 0)
+
+
+@pytest.mark.parametrize("kind", ["counter", "histogram"])
+def test_a_sum_beyond_any_float_keeps_no_upgrade_from_being_told(kind: Kind) -> None:
+    metrics, version = served()
+    for _ in range(2):
+        report(version, kind, "Counted", 1.7e308)
+
+    told = [msgspec.json.decode(msgspec.json.encode(each), type=Totals) for each in OutgoingCounts(metrics).changed()]
+
+    assert [each.emitted for totals in told for each in totals.versions] == [[]]
