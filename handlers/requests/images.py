@@ -25,7 +25,7 @@ def decode_image(
     """Decode one image file and turn the image upright according to its EXIF orientation.
 
     Args:
-        encoded: any format that Pillow reads.
+        encoded: any format that Pillow reads, but for EPS.
         most_pixels: larger images are refused before their pixels are decoded; None leaves the limit to Pillow.
         least_side: a JPEG may be decoded at a half, a quarter or an eighth of its size, whose shorter side has at
             least so many pixels; None for its own size.
@@ -35,11 +35,13 @@ def decode_image(
         The image, in the mode of the file.
 
     Raises:
-        UnreadablePayload: Pillow cannot read the file, or the image has too many pixels.
+        UnreadablePayload: Pillow cannot read the file, or it is EPS, or the image has too many pixels.
         TooManyPixels: `admit` raised it.
     """
     try:
         with Image.open(io.BytesIO(encoded)) as image:
+            if image.format == "EPS":  # a program, which Pillow would let Ghostscript run
+                raise UnreadablePayload("the image is EPS, which is not read here: send JPEG or PNG")
             if most_pixels is not None and image.width * image.height > most_pixels:
                 size = f"{image.width} × {image.height} pixels"
                 raise UnreadablePayload(f"the image has {size}; at most {most_pixels} are read")

@@ -4,7 +4,7 @@ import struct
 import zlib
 
 import pytest
-from PIL import Image
+from PIL import EpsImagePlugin, Image
 
 from tests.handlers.images import encoded
 from tests.handlers.typed.calls import ask, told
@@ -47,3 +47,13 @@ def test_a_decompression_bomb_is_refused() -> None:
     [answer] = ask(sizes, png(claimed=2**31 - 1))
 
     assert answer.status == 400
+
+
+def test_an_image_that_is_a_program_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[object] = []
+    monkeypatch.setattr(EpsImagePlugin, "Ghostscript", lambda *given: ran.append(given))
+
+    [answer] = ask(sizes, b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\n{} loop\n%%EOF\n")
+
+    assert (answer.status, ran) == (400, [])
+    assert b"the image is EPS, which is not read here: send JPEG or PNG" in answer.body
