@@ -10,7 +10,7 @@ from tsctl.daemon.metrics.torchserve.selection import Selection
 
 MARK = "[METRICS]"
 _PRINTED = re.compile(
-    r"(?:INFO > )?\[METRICS\]\s*([\w\s]+)\.([\w\s]+):([-+0-9.e]+)"
+    r"(?:INFO > )?\[METRICS\]\s*+([\w\s]+)\.([\w\s]+):([-+0-9.e]+)"
     r"\|#([^|]*)(?:\|#type:[^|,]+)?\|#hostname:([^,]+),[^,]+(?:,(.*))?"
 )
 

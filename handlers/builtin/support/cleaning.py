@@ -8,7 +8,8 @@ import string
 import unicodedata
 
 # An HTML tag or entity; the name is TorchServe's.
-CLEANUP_REGEX = re.compile("<.*?>|&([a-z0-9]+|#[0-9]{1,6}|#x[0-9a-f]{1,6});")
+_ENTITY = "&([a-z0-9]+|#[0-9]{1,6}|#x[0-9a-f]{1,6});"
+CLEANUP_REGEX, _ENTITY_REGEX = re.compile(f"<.*?>|{_ENTITY}"), re.compile(_ENTITY)
 
 _ENDINGS = {"'d": " would", "'ll": " will", "'m": " am", "'re": " are", "'s": " is", "'ve": " have", "n't": " not"}
 # Word → the endings that are expanded after the word; `'d`, `'ll` and `n't` also followed by `'ve`: `she'd've`.
@@ -62,8 +63,15 @@ def remove_accents(text: str) -> str:
 
 
 def remove_tags(text: str) -> str:
-    """Drop HTML tags and entities."""
-    return CLEANUP_REGEX.sub("", text)
+    """Drop HTML tags and entities, in time in proportion to the text's length.
+
+    The expression would search the rest of the line for the end of each `<`, so it gets no line beyond its last `>`.
+    """
+    lines = []
+    for line in text.split("\n"):
+        end = line.rfind(">") + 1
+        lines.append(CLEANUP_REGEX.sub("", line[:end]) + _ENTITY_REGEX.sub("", line[end:]))
+    return "\n".join(lines)
 
 
 def remove_punctuation(text: str) -> str:

@@ -1,6 +1,8 @@
 """English texts, as the models that were trained with torchtext saw them."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tsctl.handlers.builtin.support import cleaning
 
@@ -39,6 +41,15 @@ def test_accents_go_and_what_is_no_ascii_with_them(text: str, expected: str) -> 
 )
 def test_tags_and_entities_go(text: str, expected: str) -> None:
     assert cleaning.remove_tags(text) == expected
+
+
+@given(st.text("<>&;#x1a\n "))
+def test_tags_and_entities_are_those_of_torchserves_expression(text: str) -> None:
+    assert cleaning.remove_tags(text) == cleaning.CLEANUP_REGEX.sub("", text)
+
+
+def test_a_text_of_tags_that_never_end_does_not_keep_a_worker_for_hours() -> None:
+    assert cleaning.remove_tags("<" * 1_000_000) == "<" * 1_000_000
 
 
 def test_cleaning_does_all_of_it_and_lowers_the_case() -> None:
