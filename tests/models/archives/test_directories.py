@@ -1,6 +1,11 @@
 """Unpacked archives go when neither a model, nor the snapshot, nor a daemon that is being replaced uses them."""
 
+import shutil
+import threading
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tsctl.daemon.models.archives.opening import Directories
 from tsctl.daemon.models.archives.unpack import Limits
@@ -57,3 +62,35 @@ def test_what_the_other_daemon_has_left_goes_when_it_has_ended(tmp_path: Path) -
     directories.own()
 
     assert (left.exists(), used.exists()) == (False, True)
+
+
+async def test_the_files_are_removed_in_a_thread_while_requests_are_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads, remove = list[threading.Thread](), shutil.rmtree
+
+    def noted(*arguments: Any, **options: Any) -> None:
+        threads.append(threading.current_thread())
+        remove(*arguments, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", noted)
+    folder = tmp_path / "models"
+    folder.mkdir()
+    directories, [directory] = made(folder, "a")
+    (directory / "file").touch()
+
+    directories.release(directory)
+    assert not directory.exists()
+    await directories.removed()
+
+    assert threads and threading.main_thread() not in threads
+    assert list((tmp_path / "removed").iterdir()) == []
+
+
+def test_what_a_crash_left_of_a_removal_goes_at_the_next_start(tmp_path: Path) -> None:
+    (tmp_path / "removed" / "a").mkdir(parents=True)
+    directories = Directories(tmp_path / "models", Limits(1000, 10), lambda directory: False)
+
+    directories.clean()
+
+    assert not (tmp_path / "removed").exists()
