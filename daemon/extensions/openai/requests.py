@@ -76,10 +76,16 @@ def check_members(params: Sequence[Param], inputs: Collection[str]) -> None:
             takes = ", ".join(inputs)
             raise BadRequest(f"`{name[:_SHORT_VALUE]}` is no member of the API, nor an input of the handler: {takes}.")
         written = bytes(value[:_SHORT_VALUE] if isinstance(value, bytes) else value.view[:_SHORT_VALUE])
-        said = msgspec.json.decode(written) if len(value) < _SHORT_VALUE else None
-        if written != b"null" and said not in _ONLY[name]:
+        if written != b"null" and (len(value) >= _SHORT_VALUE or _read(written) not in _ONLY[name]):
             shown = written.decode("utf-8", "replace")
             raise BadRequest(f"`{name}` is {shown}, which this model does not serve: it answers with a text alone.")
+
+
+def _read(written: bytes) -> object:
+    try:
+        return msgspec.json.decode(written)
+    except (msgspec.DecodeError, UnicodeDecodeError):  # a number beyond any float
+        return None
 
 
 class _Message(msgspec.Struct):
