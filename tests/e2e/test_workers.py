@@ -51,6 +51,19 @@ def test_a_handler_that_cannot_load_is_told_with_its_own_traceback(served: Serve
 
 
 @pytest.mark.thin
+def test_workers_for_which_memory_has_no_room_are_refused_before_any_starts(served: Served) -> None:
+    served.register("takes_its_share")
+    before = served.pids("takes_its_share")
+
+    refused = served.run("scale", "takes_its_share", "1000")
+
+    assert (refused.returncode, served.pids("takes_its_share")) == (1, before)
+    assert "1000 workers are requested, and memory has room for" in refused.stderr
+    served.tsctl("scale", "takes_its_share", "2")
+    assert len(served.pids("takes_its_share")) == 2
+
+
+@pytest.mark.thin
 def test_scaling_down_lets_a_worker_finish_its_batch(served: Served) -> None:
     served.register("obey")
     gate = served.folder / "gate"

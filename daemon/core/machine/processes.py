@@ -138,6 +138,20 @@ def taken(pid: int, proc: Path = PROC) -> int:
     return sum(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
 
 
+def own_memory(pid: int, proc: Path = PROC) -> int:
+    """Return the bytes that a process has written and shares with no other; 0 where the kernel does not tell."""
+    try:
+        rollup = (proc / str(pid) / "smaps_rollup").read_text()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Private_Dirty:"))
+
+
+def room_for_more(pids: Iterable[int]) -> tuple[int, "AvailableMemory"]:
+    """Return what another process like these takes at least, and the memory that is left. Blocks for milliseconds."""
+    return min(filter(None, map(own_memory, pids)), default=0), min(available())
+
+
 # The limit, the usage, and the line of memory.stat with the memory reclaimable at once: of version 2 and of version 1.
 _FILES = (
     ("memory.max", "memory.current", "inactive_file"),
