@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import IO
 
 from tsctl.daemon.core.errors import InvalidModel
-from tsctl.daemon.marfile import CHUNK, TarBytes, ZipBytes, is_bounded
+from tsctl.daemon.marfile import CHUNK, LargeDirectory, TarBytes, ZipBytes, is_bounded
 from tsctl.daemon.models.archives.digests import SteadyFile
 
 _ENTRY = 512  # bytes of a zip's directory for each member that it may hold: 46, a name, extra fields
@@ -30,14 +30,14 @@ def open_archive(file: SteadyFile, files: int) -> Iterator[tuple[int, Members]]:
     Yield how many bytes it says to hold, for the progress display only, and its members.
 
     Raises:
-        InvalidModel: the archive is neither a zip nor a gzipped tar, or was written to meanwhile; reading its members
-            may raise the same errors.
+        InvalidModel: the archive is neither a zip nor a gzipped tar, has too many members, or was written to meanwhile;
+            reading its members may raise the same errors.
         OSError: the file cannot be read; likewise.
         RuntimeError: zipfile cannot read this kind of zip.
     """
     start = file.start()
     if start[:2] == b"PK":
-        with ZipBytes(file, max(CHUNK, files * _ENTRY)) as raw, zipfile.ZipFile(raw) as zipped:
+        with ZipBytes(file, max(CHUNK, files * _ENTRY), files) as raw, _opened(raw, file.name) as zipped:
             yield sum(info.file_size for info in zipped.infolist()), _members_of_zip(zipped)
     elif start[:2] == b"\x1f\x8b":
         with (
@@ -48,6 +48,15 @@ def open_archive(file: SteadyFile, files: int) -> Iterator[tuple[int, Members]]:
             yield file.size, _members_of_tar(tarred, stream)  # the real size is known only after reading it all
     else:
         raise InvalidModel(f"The archive `{file.name}` is neither a zip nor a gzipped tar file.")
+
+
+def _opened(raw: ZipBytes, name: str) -> zipfile.ZipFile:
+    try:
+        zipped = zipfile.ZipFile(raw)
+    except LargeDirectory as error:
+        raise InvalidModel(f"The archive `{name}` is too large: {error} (archive_files).") from None
+    raw.members = None  # what is read from now on is the members' content
+    return zipped
 
 
 def _members_of_zip(zipped: zipfile.ZipFile) -> Members:
