@@ -50,6 +50,11 @@ def test_it_is_refused_and_leaves_nothing(what: str, place: Place) -> None:
     assert not Path(OUTSIDE).exists()
 
 
+def test_what_an_early_torch_saved_is_called_that(place: Place) -> None:
+    with pytest.raises(InvalidModel, match=r"The archive `m.mar` is what `torch.save` wrote, .* ends in `.pth`"):
+        place.unpack(b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.\x80")
+
+
 @pytest.mark.parametrize(
     ("count", "told"),
     [
