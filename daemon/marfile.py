@@ -45,6 +45,7 @@ DAMAGED = (
     OverflowError,
 )  # fmt: skip
 UNREADABLE = (*DAMAGED, OSError, RuntimeError)  # the last of deep nesting, and of a zip that zipfile does not support
+_MEMBER = b"PK\x01\x02"  # begins a member in a zip's directory
 _DROPPED = {"__MACOSX", "__pycache__", "MAR-INF"}  # the last: an unpacked archive, packed again
 
 
@@ -191,20 +192,30 @@ def is_bounded(info: zipfile.ZipInfo) -> bool:
     return info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
+class LargeDirectory(zipfile.BadZipFile):
+    """A zip's directory is larger than is allowed; the message says what of it."""
+
+
 class ZipBytes(io.BufferedReader):
     """A zip's bytes, with a bounded directory.
 
     zipfile reads the directory whole: a million members would be objects before the first is seen.
+
+    Attributes:
+        members: as many members are allowed in the directory, which is read first; None once that is done.
     """
 
-    def __init__(self, file: io.RawIOBase, most: int) -> None:
+    def __init__(self, file: io.RawIOBase, most: int, members: int | None = None) -> None:
         super().__init__(file)
-        self._most = most
+        self._most, self.members = most, members
 
     def read(self, size: int | None = -1) -> bytes:
         if size is not None and size > self._most:
-            raise zipfile.BadZipFile(f"its directory has {size} bytes, and at most {self._most} are allowed")
-        return super().read(size)
+            raise LargeDirectory(f"its directory has {size} bytes, and at most {self._most} are allowed")
+        data = super().read(size)
+        if self.members is not None and (count := data.count(_MEMBER)) > self.members:
+            raise LargeDirectory(f"it has {count} files and directories, and at most {self.members} are allowed")
+        return data
 
 
 class TarBytes(gzip.GzipFile):

@@ -44,6 +44,7 @@ MAY_READ_IT = {
     "tsctl/top/detail.py": "when a batch was sent, for people",
     "tsctl/top/happened.py": "when something happened, for people",
     "tsctl/top/table.py": "when the numbers were read, for people",
+    "tsctl/private_daemon.py": "how old an empty folder of a process is that was killed",
     "tsctl/python/answers.py": "how long it is until the date of `Retry-After`",
     "tsctl/terminal/since.py": "a time that is so long ago",
     "daemon/extensions/residency/residence.py": "since when a version is in memory or not, for people",

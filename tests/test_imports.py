@@ -51,6 +51,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.metrics", "daemon.models", "daemon.paths", "daemon.setting_values", "daemon.workers.cores",
         "daemon.workers.processes.import_scan", "daemon.workers.processes.spawn",
     ),
+    "daemon.lifecycle.printed": (),
     "daemon.lifecycle.upgrade.shim": (),
     "daemon.marfile": ("handlers.names",),
     "daemon.metrics": ("daemon.metrics", "handlers.wire"),
@@ -152,7 +153,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "tsctl.service": ("tsctl", "daemon.config", "daemon.core.errors", "daemon.tables"),
     "tsctl.showcase.served": ("tsctl.showcase.served",),
-    "tsctl.starting": ("daemon.paths",),
+    "tsctl.starting": ("daemon.lifecycle.printed", "daemon.paths"),
     "tsctl.templates": ("tsctl.templates",),
 }  # fmt: skip
 # Programs of their own: the rest of their room may start them, and not import them.
@@ -167,6 +168,7 @@ APART = (
 LEAFLESS: dict[str, tuple[str, ...]] = dict.fromkeys(
     (
         *LEAVES,
+        "daemon.lifecycle.printed",
         "daemon.paths",
         "daemon.setting_values",
         "daemon.settings",
@@ -212,6 +214,7 @@ EXCEPT: dict[str, tuple[str, ...]] = {
 }
 # Where only these may come from outside the standard library.
 OUTSIDE: dict[str, tuple[str, ...]] = {
+    "daemon.lifecycle.printed": (),
     "daemon.marfile": (),
     "daemon.model_settings": (),
     "daemon.paths": (),

@@ -14,6 +14,7 @@ import signal
 import stat
 import subprocess
 import tempfile
+import time
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ TIMEOUT = 60.0  # seconds to start: the user's program may keep all processors b
 GRACE = 5.0  # seconds that running requests have at the end
 STOP_MARGIN = 10.0  # seconds beyond, after which the daemon is killed
 PREFIX = "tsctl-own-"
+UNBEGUN = 3600.0  # seconds for which an empty folder may be of a process that has not locked it yet; stopped, perhaps
 _RANDOM = 8  # characters that `tempfile.mkdtemp` puts behind
 SOCKET = "control.sock"  # in the folder
 _STAYS = stat.S_ISVTX  # of a folder's mode: it is not to be removed; a mark that a full disk has room for
@@ -104,8 +106,12 @@ def own_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if not name.startswith(("TSCTL_", "TS_CONFIG_FILE"))}
 
 
-def remove_leftovers(directory: Path) -> None:
-    """Remove the folders of processes that were killed, once their daemons have ended: nobody locks them any more."""
+def remove_leftovers(directory: Path, now: float) -> None:
+    """Remove the folders of processes that were killed, once their daemons have ended: nobody locks them any more.
+
+    Args:
+        now: seconds since the epoch.
+    """
     for folder in directory.glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError), contextlib.ExitStack() as opened:  # one that lives, a link, a file, or gone
             descriptor = _open_folder(folder)
@@ -113,8 +119,8 @@ def remove_leftovers(directory: Path) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             status = os.fstat(descriptor)
             ours = status.st_uid == os.getuid() and not status.st_mode & _STAYS
-            # An empty one may be of a process that has just made it, and not locked it yet.
-            if ours and any(folder.iterdir()) and not _locked(folder / "state" / "lock"):
+            begun = any(folder.iterdir()) or now - status.st_mtime > UNBEGUN
+            if ours and begun and not _locked(folder / "state" / "lock"):
                 shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -145,7 +151,7 @@ def _own_folder(*, for_socket: bool) -> tuple[Path, int]:
         if for_socket and not _has_room_for_socket(usual):
             place, hint = _SHORT, f"name a folder with a shorter path than `{usual}` in the variable TMPDIR"
         for directory in {usual, _SHORT}:
-            remove_leftovers(directory)
+            remove_leftovers(directory, time.time())
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))  # 0700
         lock = _open_folder(folder)
     except OSError as error:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tsctl.daemon import paths
+from tsctl.daemon.lifecycle.printed import NAME, shorten
 
 START_TIMEOUT = 30.0  # seconds; usually well under one
 # -P: ignores a folder named `tsctl` in the user's working directory.
@@ -96,19 +97,22 @@ def started(
 
 
 def _log_path(state_dir: Path) -> Path:
-    return paths.logs_dir(state_dir) / "start.log"
+    return paths.logs_dir(state_dir) / NAME
 
 
 def _open_log(state_dir: Path) -> int:
-    """Open the file for output that the daemon prints outside its own log, which keeps it short."""
+    """Open the file for output that the daemon prints outside its own log; a long one is emptied."""
     try:
         paths.make_private(state_dir, strict=False)
         paths.make_private(paths.logs_dir(state_dir), strict=False)
-        return os.open(_log_path(state_dir), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        log = os.open(_log_path(state_dir), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     except paths.PathError as error:
         raise NotStarted(str(error)) from None
     except OSError as error:
         raise NotStarted(f"cannot write `{error.filename}`: {error.strerror}") from None
+    with contextlib.suppress(OSError):  # such as a full disk
+        shorten(log)
+    return log
 
 
 def _tail(path: Path, start: int, lines: int = 20) -> str:

@@ -14,7 +14,7 @@ disk. persistence/restore.py serves the registrations of an earlier run again.
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -23,6 +23,7 @@ from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.errors import CleaningTimedOut, Conflict, DaemonError, NotFailed, NotRemembered
 from tsctl.daemon.core.logs import ModelLogs
+from tsctl.daemon.core.machine.processes import AvailableMemory
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.metrics.metrics import Metrics
@@ -42,9 +43,12 @@ from tsctl.daemon.models.replace import Replacing, before_replacement, check_unc
 from tsctl.daemon.models.request import Registration as Registration  # re-exported for callers
 from tsctl.daemon.models.retirement import Retiring
 from tsctl.daemon.models.routing.changes import RouteChanges
-from tsctl.daemon.models.settings import check_workers
+from tsctl.daemon.models.settings import check_room, check_workers
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.workers.engine import Engine
+from tsctl.daemon.workers.engine import Engine, local_pid
+from tsctl.daemon.workers.pool import Pool
+
+_SAMPLED = 4  # ready workers whose memory is measured before others are added
 
 
 @dataclass(slots=True)
@@ -80,6 +84,7 @@ class Registrar:
         events: the daemon's events.
         routes: changes the routes of models.
         owners: waits for the ends of the processes that own ephemeral versions.
+        memory: as `room_for_more` (core/machine/processes.py); called in another thread. None not to ask.
     """
 
     def __init__(
@@ -111,6 +116,7 @@ class Registrar:
         self.routes = RouteChanges(registry, self.ledger, self.events)
         self.replacing = Replacing(registry, self.live, self.retiring, self.ledger, self.gate)
         self.owners = OwnerWatch(self.unregister_all)
+        self.memory: Callable[[Sequence[int]], tuple[int, AvailableMemory]] | None = None
 
     def clean(self) -> None:
         """Remove leftovers: unpacked archives that neither a model nor the snapshot refers to, and downloads.
@@ -226,11 +232,13 @@ class Registrar:
         Raises:
             BadRequest: more than `MOST_WORKERS` are wanted, or the model's files are gone.
             BeingReplaced: a replacement is loading, and the change would be lost.
+            OutOfResources: memory has no room for so many workers like those that are ready.
             Stopping: the version is being stopped.
             NotRemembered: the change is applied, but the snapshot could not be written.
             WorkersFailed: a worker could not load the model; the others go on serving.
         """
         check_workers(most)
+        await self._check_room(model.pool, least)
         check_changeable(model)
         model.scale(least, most)
         wanted = model.pool.wanted
@@ -240,6 +248,13 @@ class Registrar:
         await self.ledger.remember(model)
         if synchronous:
             await all_ready(model, wanted, progress)
+
+    async def _check_room(self, pool: Pool, wanted: int) -> None:
+        further = wanted - len(pool.workers)
+        ready = [local_pid(worker) for worker in pool.workers if worker.report is not None]
+        if self.memory is not None and further > 0 and ready:
+            each, least = await asyncio.to_thread(self.memory, ready[:_SAMPLED])
+            check_room(wanted, further, each, least)
 
     async def load(self, model: ModelVersion, *, synchronous: bool, progress: Progress) -> None:
         """Load a version with its workers, at least one; a loaded one stays as it is. Raises as `scale`."""

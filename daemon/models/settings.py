@@ -12,9 +12,11 @@ from reprlib import Repr
 from typing import TYPE_CHECKING, Any
 
 from tsctl.daemon.config.config import Config
-from tsctl.daemon.core.errors import BadRequest, InvalidModel
+from tsctl.daemon.core.errors import BadRequest, InvalidModel, OutOfResources
+from tsctl.daemon.core.machine.processes import AvailableMemory
 from tsctl.daemon.model_settings import MOST_WORKERS, ModelSetting
 from tsctl.daemon.model_settings.resources import cpus_text
+from tsctl.daemon.setting_values import size_text
 from tsctl.daemon.tables import MODEL_SETTINGS
 
 ROWS: Mapping[str, ModelSetting] = {row.name: row for row in MODEL_SETTINGS}
@@ -205,6 +207,21 @@ def check_workers(count: int) -> None:
     """Raise BadRequest if `count` is more than `MOST_WORKERS`."""
     if count > MOST_WORKERS:
         raise BadRequest(f"{count} workers are requested, but a model version may have at most {MOST_WORKERS}.")
+
+
+def check_room(wanted: int, further: int, each: int, least: AvailableMemory) -> None:
+    """Raise OutOfResources if further workers cannot fit into memory, even if they share all that they can.
+
+    Args:
+        wanted: the workers that are asked for; `further` of them are not there yet.
+        each: bytes that a worker has of its own.
+        least: the memory that is left.
+    """
+    if further * each > least.left:
+        raise OutOfResources(
+            f"{wanted} workers are requested, and memory has room for {wanted - further + least.left // each}: each has"
+            f" {size_text(each)} of its own, and {least.owner} has {size_text(least.left)} left."
+        )
 
 
 def overrides_of(values: Mapping[str, Any]) -> Overrides:

@@ -13,6 +13,7 @@ from tsctl.daemon.config.worker_env import model_environment
 from tsctl.daemon.core.arena import Arena
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.logs import ModelLogs
+from tsctl.daemon.core.machine.processes import room_for_more
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.server.observation import Observation
@@ -61,6 +62,7 @@ class Models:
             config, self.registry, self.engine, clock, self.logs, observation.metrics,
             recurring=observation.recurring, gpus=gpus,
         )  # fmt: skip
+        self.registrar.memory = room_for_more
 
     @contextlib.contextmanager
     def ended_on_failure(self) -> Iterator[None]:

@@ -1,6 +1,7 @@
 """The daemon's notes about itself: events, counters, answered requests, the ends of its servers, stalls, lost lines."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -15,7 +16,7 @@ from tsctl.daemon.events.events import Events, Journal
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.extension import Service
 from tsctl.daemon.http.router import Audience, Route
-from tsctl.daemon.lifecycle.printed import PrintedLog
+from tsctl.daemon.lifecycle.printed import shorten
 from tsctl.daemon.lifecycle.supervision import Supervision
 from tsctl.daemon.metrics.metrics import Metrics, RecentTimer
 
@@ -23,6 +24,7 @@ _log = logging.getLogger("tsctl.daemon.server")
 
 LOOP_LOOK_EVERY = 0.5  # seconds: two calls a second cost nothing that can be measured
 LOOP_LATE = 0.5  # seconds, from which on it is reported
+PRINTED_LOOK_EVERY = 10.0  # seconds
 
 
 class LoopWatch:
@@ -50,6 +52,27 @@ class LoopWatch:
         late, self._due = now - self._due, now + LOOP_LOOK_EVERY
         if late >= LOOP_LATE:
             self._stalled(late)
+
+
+class PrintedLog:
+    """Keeps `start.log` short, the file behind a descriptor (lifecycle/printed.py)."""
+
+    def __init__(self, clock: Clock, descriptor: int = 2) -> None:
+        self._descriptor = descriptor
+        self._ticker = Ticker(clock, PRINTED_LOOK_EVERY, self._look)
+
+    def begin(self) -> None:
+        """Look now, and every `PRINTED_LOOK_EVERY` seconds."""
+        self._ticker.begin()
+        self._look()
+
+    def close(self) -> None:
+        """Look no more."""
+        self._ticker.close()
+
+    def _look(self) -> None:
+        with contextlib.suppress(OSError):  # such as a full disk
+            shorten(self._descriptor)
 
 
 class Observation(Service):

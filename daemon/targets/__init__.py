@@ -6,6 +6,7 @@ files with `ast`.
 
 from tsctl.daemon.targets.bare import ARCHIVE_SUFFIXES as ARCHIVE_SUFFIXES
 from tsctl.daemon.targets.bare import BARE_SUFFIXES as BARE_SUFFIXES
+from tsctl.daemon.targets.bare import DIRECTORY_OF_TORCH as DIRECTORY_OF_TORCH
 from tsctl.daemon.targets.bare import FALLBACK_BATCH_SIZE as FALLBACK_BATCH_SIZE
 from tsctl.daemon.targets.bare import ServeTarget as ServeTarget
 from tsctl.daemon.targets.bare import bare_target as bare_target

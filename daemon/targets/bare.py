@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from tsctl.daemon.marfile import MANIFEST, NAME
+from tsctl.daemon.marfile import CHUNK, MANIFEST, NAME, open_zip
 from tsctl.daemon.targets.source import LARGEST, TargetError, module_classes, parse, top_names
 
 CONFIG = "model-config.yaml"
@@ -26,6 +26,7 @@ ARCHIVE_SUFFIXES = (".mar", ".tar.gz", ".tgz", ".model")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
 _FUNCTION = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)", re.DOTALL)
 _SAVED_BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # torch.save of torch before 1.6
+DIRECTORY_OF_TORCH = 16 * CHUNK  # bytes of a zip's directory: torch writes about 70 for a tensor
 _UNNAMED = "model"
 _OF_ANY = ("app", "handler", "main", "model")  # stems of files that say nothing about their model
 _LONGEST_NAME = 64  # characters of an inferred name
@@ -66,7 +67,7 @@ def is_of_torch(file: Path) -> bool:
         with file.open("rb") as opened:
             if opened.read(len(_SAVED_BEFORE_ZIP)) == _SAVED_BEFORE_ZIP:
                 return True
-        with zipfile.ZipFile(file) as archive:
+        with open_zip(file, DIRECTORY_OF_TORCH) as archive:
             names = archive.namelist()
     except (OSError, zipfile.BadZipFile, ValueError):
         return False
@@ -83,7 +84,7 @@ def is_torchscript(file: Path) -> bool:
         with file.open("rb") as opened:
             if opened.read(2) != b"PK":
                 return False  # torch.save of torch before 1.6
-        with zipfile.ZipFile(file) as archive:
+        with open_zip(file, DIRECTORY_OF_TORCH) as archive:
             names = archive.namelist()
     except (OSError, zipfile.BadZipFile, ValueError):
         return True

@@ -138,7 +138,7 @@ def _cast(array: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
     if dtype is None or array.dtype == dtype:
         return array
     try:
-        fits = np.can_cast(array.dtype, dtype, "same_kind")
+        fits = np.can_cast(array.dtype, dtype, "same_kind") or not array.size  # an empty list tells no type
     except TypeError:  # an abstract type, such as np.floating
         fits = np.issubdtype(array.dtype, dtype)
         dtype = array.dtype

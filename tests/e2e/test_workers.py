@@ -51,6 +51,32 @@ def test_a_handler_that_cannot_load_is_told_with_its_own_traceback(served: Serve
 
 
 @pytest.mark.thin
+def test_workers_for_which_memory_has_no_room_are_refused_before_any_starts(served: Served) -> None:
+    served.register("takes_its_share")
+    before = served.pids("takes_its_share")
+
+    refused = served.run("scale", "takes_its_share", "1000")
+
+    assert (refused.returncode, served.pids("takes_its_share")) == (1, before)
+    assert "1000 workers are requested, and memory has room for" in refused.stderr
+    served.tsctl("scale", "takes_its_share", "2")
+    assert len(served.pids("takes_its_share")) == 2
+
+
+@pytest.mark.thin
+def test_a_worker_sees_the_gpus_that_the_daemon_uses_in_its_order_and_unknown_ones_are_warned_of(idle: Served) -> None:
+    idle.environment["CUDA_VISIBLE_DEVICES"] = "GPU-none,7"
+
+    started = idle.run("start", "--gpus", "2")
+    idle.note_address()
+    idle.register("sees_gpus", "--workers", "2")
+
+    assert "(TorchServe's `number_of_gpu`) is 2, and none was found" in started.stderr
+    seen = [idle.ask("/predictions/sees_gpus", b"").body for _ in range(20)]
+    assert set(seen) <= {b"0 of GPU-none,7", b"1 of GPU-none,7"}
+
+
+@pytest.mark.thin
 def test_scaling_down_lets_a_worker_finish_its_batch(served: Served) -> None:
     served.register("obey")
     gate = served.folder / "gate"

@@ -1,13 +1,17 @@
-"""`start.log` stays short while the daemon runs, and what was printed last is kept."""
+"""`start.log` stays short while the daemon runs and over starts that fail, and what was printed last is kept."""
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tsctl import starting
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.lifecycle.printed import LOOK_EVERY, MOST_BYTES, PrintedLog
+from tsctl.daemon.lifecycle.printed import MOST_BYTES, shorten
+from tsctl.daemon.server.observation import PRINTED_LOOK_EVERY, PrintedLog
+from tsctl.starting import NotStarted, started
 
 
 @pytest.fixture(params=[os.O_APPEND, 0], ids=["appended", "written"])
@@ -22,7 +26,7 @@ def test_a_long_file_is_emptied_and_its_end_kept(descriptor: int, tmp_path: Path
     PrintedLog(clock, descriptor).begin()
     os.write(descriptor, b"early" + b"x" * MOST_BYTES + b"late")
 
-    clock.advance(LOOK_EVERY)
+    clock.advance(PRINTED_LOOK_EVERY)
     os.write(descriptor, b"next")
 
     assert (tmp_path / "start.log").read_bytes() == b"next"
@@ -36,7 +40,7 @@ def test_a_daemon_that_prints_without_end_keeps_two_files(descriptor: int, tmp_p
     PrintedLog(clock, descriptor).begin()
     for _ in range(5):
         os.write(descriptor, b"x" * (MOST_BYTES + 1))
-        clock.advance(LOOK_EVERY)
+        clock.advance(PRINTED_LOOK_EVERY)
 
     assert sorted((each.name, each.stat().st_size) for each in tmp_path.iterdir()) == [
         ("start.log", 0),
@@ -44,11 +48,28 @@ def test_a_daemon_that_prints_without_end_keeps_two_files(descriptor: int, tmp_p
     ]
 
 
+def test_a_start_that_fails_after_many_others_leaves_its_own_reason_and_the_end_of_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "start.log").write_bytes(b"early" + b"x" * MOST_BYTES + b"late\n")
+    monkeypatch.setattr(starting, "DAEMON", (sys.executable, "-c", "print('no luck'); raise SystemExit(3)"))
+
+    with pytest.raises(NotStarted) as raised:
+        started((), tmp_path)
+
+    assert raised.value.details == "no luck"
+    assert (logs / "start.log").read_bytes() == b"no luck\n"
+    kept = (logs / "start.log.1").read_bytes()
+    assert (len(kept), kept[-6:]) == (MOST_BYTES, b"xlate\n")
+
+
 def test_a_file_of_a_user_s_own_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "mine.log"
     with open(file, "wb", 0) as opened:
         opened.write(b"x" * (MOST_BYTES + 1))
-        PrintedLog(FakeClock(), opened.fileno()).shorten()
+        shorten(opened.fileno())
 
     assert file.stat().st_size == MOST_BYTES + 1
     assert list(tmp_path.iterdir()) == [file]
@@ -58,7 +79,7 @@ def test_a_pipe_is_left_alone() -> None:
     reading, writing = os.pipe()
     os.write(writing, b"x")
 
-    PrintedLog(FakeClock(), writing).shorten()
+    shorten(writing)
 
     assert os.read(reading, 10) == b"x"
     os.close(reading)

@@ -1,5 +1,6 @@
 """Registering leaves a served model, or nothing: also where files and workers go wrong; see `registrations`."""
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ from tests.kit.archives import model_files, write_files
 from tests.kit.daemon import NEVER, StubDaemon, until
 from tests.models.replacements import begin, other, ready, replace
 from tsctl.daemon import paths
-from tsctl.daemon.core.errors import BeingReplaced, Conflict, Stopping, WorkersFailed
+from tsctl.daemon.core.errors import BeingReplaced, Conflict, OutOfResources, Stopping, WorkersFailed
+from tsctl.daemon.core.machine.processes import AvailableMemory
 from tsctl.daemon.models.archives import opening, unpack
 from tsctl.daemon.models.registrar import Registration, no_progress
 from tsctl.daemon.models.reporting.model_state import ModelState
@@ -37,6 +39,30 @@ async def test_one_worker_that_fails_is_a_failure_even_if_the_next_comes_up_at_o
         await bench.register(bench.mar(), workers=2)
 
     assert (bench.names, bench.unpacked) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        (2, ""),
+        (12, ""),
+        (
+            13,
+            "13 workers are requested, and memory has room for 12: each has 300 MiB of its own, and the cgroup",
+        ),
+        (1000, "1000 workers are requested, and memory has room for 12"),
+    ],
+)
+async def test_more_workers_than_memory_has_room_for_are_refused_before_one_starts(
+    wanted: int, told: str, bench: StubDaemon
+) -> None:
+    bench.registrar.memory = lambda pids: (300 * 2**20, AvailableMemory(3 * 2**30, "the cgroup /box", 4 * 2**30))
+    model = await bench.register(bench.mar(), workers=2)
+
+    with pytest.raises(OutOfResources, match=told) if told else contextlib.nullcontext():
+        await bench.registrar.scale(model, wanted, wanted, synchronous=True, progress=no_progress)
+
+    assert len(bench.engine.workers) == (2 if told else wanted)
 
 
 async def test_an_archive_that_a_failed_registration_removed_meanwhile_is_unpacked_again(

@@ -8,6 +8,7 @@ import pytest
 
 from tests.kit.archives import write_files
 from tests.kit.said import said_in
+from tests.models.archives.hostile import zip_of_a_million
 from tsctl.daemon.marfile import MANIFEST, NAME
 from tsctl.daemon.targets import ServeTarget, TargetError, model_name_of, read_target
 from tsctl.daemon.targets.source import is_handler
@@ -262,6 +263,16 @@ def test_torchscript_under_another_name_is_told(tmp_path: Path) -> None:
     error = refused("model.jit", tmp_path)
 
     assert (error.message, error.hint) == ("`model.jit` is a TorchScript file", "rename it to `model.pt`")
+
+
+@pytest.mark.parametrize(("name", "kind"), [("many.zip", "archive"), ("many.pt", "model")])
+def test_a_zip_with_more_members_than_a_model_has_tensors_is_not_looked_into(
+    name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / name).write_bytes(zip_of_a_million())
+    monkeypatch.setattr(zipfile, "ZipInfo", lambda *_: pytest.fail("a member was read"))
+
+    assert read_target(name, tmp_path).kind == kind
 
 
 @pytest.mark.parametrize(

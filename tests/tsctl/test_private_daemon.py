@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,9 +15,10 @@ from typing import Any
 import pytest
 
 from tsctl import private_daemon, starting
-from tsctl.private_daemon import PREFIX, SOCKET, PrivateDaemon, own_environment, remove_leftovers
+from tsctl.private_daemon import PREFIX, SOCKET, UNBEGUN, PrivateDaemon, own_environment, remove_leftovers
 from tsctl.starting import NotStarted
 
+NOW = time.time()
 SLEEPER = (sys.executable, "-c", "import signal; signal.pause()")
 
 
@@ -31,7 +33,7 @@ def test_the_folder_of_a_process_that_is_gone_is_removed(tmp_path: Path) -> None
     folder, other = folder_of(tmp_path), tmp_path / "another"
     other.mkdir()
 
-    remove_leftovers(tmp_path)
+    remove_leftovers(tmp_path, NOW)
 
     assert not folder.exists()
     assert other.exists()
@@ -43,28 +45,31 @@ def test_the_folder_of_a_process_or_daemon_that_lives_stays(tmp_path: Path, lock
 
     held = os.open(folder / lock, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
-    remove_leftovers(tmp_path)
+    remove_leftovers(tmp_path, NOW)
     os.close(held)
 
     assert folder.exists()
-    remove_leftovers(tmp_path)
+    remove_leftovers(tmp_path, NOW)
     assert not folder.exists()
 
 
-def test_a_folder_that_has_just_been_made_and_is_not_locked_yet_stays(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("age", "left"), [(0.0, True), (UNBEGUN, True), (UNBEGUN + 1, False)])
+def test_an_empty_folder_that_nobody_locks_stays_while_its_maker_may_be_about_to(
+    tmp_path: Path, age: float, *, left: bool
+) -> None:
     folder = tmp_path / f"{PREFIX}a"
     folder.mkdir()
 
-    remove_leftovers(tmp_path)
+    remove_leftovers(tmp_path, folder.stat().st_mtime + age)
 
-    assert folder.exists()
+    assert folder.exists() is left
 
 
 def test_no_link_is_followed(tmp_path: Path) -> None:
     target = folder_of(tmp_path / "elsewhere")
     (tmp_path / f"{PREFIX}link").symlink_to(target)
 
-    remove_leftovers(tmp_path)
+    remove_leftovers(tmp_path, NOW)
 
     assert target.exists()
 
@@ -73,7 +78,7 @@ def test_the_folder_of_another_user_stays(tmp_path: Path, monkeypatch: pytest.Mo
     folder = folder_of(tmp_path)
     monkeypatch.setattr(os, "getuid", lambda: -1)
 
-    remove_leftovers(tmp_path)
+    remove_leftovers(tmp_path, NOW)
 
     assert folder.exists()
 
@@ -165,7 +170,7 @@ def test_a_daemon_that_does_not_listen_in_its_time_leaves_the_log_that_is_named(
 
     with pytest.raises(NotStarted, match="did not listen within 0 s") as raised:
         PrivateDaemon(())
-    remove_leftovers(tmp_path)
+    remove_leftovers(tmp_path, NOW)
 
     assert Path(raised.value.hint.split("`")[1]).is_file()
 
@@ -206,11 +211,11 @@ def test_the_folder_of_a_daemon_that_has_only_begun_stays_after_kill_9(
     monkeypatch.setattr(private_daemon, "started", begin)
 
     PrivateDaemon(()).forget()  # closes what the kernel would close
-    remove_leftovers(tmp_path)
+    remove_leftovers(tmp_path, NOW)
     before = list(tmp_path.iterdir())
     begun[0].kill()
     begun[0].wait()
-    remove_leftovers(tmp_path)
+    remove_leftovers(tmp_path, NOW)
 
     assert (len(before), list(tmp_path.iterdir())) == (1, [])
 
@@ -244,7 +249,7 @@ def test_a_daemon_is_stopped_and_leaves_its_folder_where_that_can_be_marked(
 
     with contextlib.suppress(KeyboardInterrupt):
         daemon.stop(keep=True)
-    remove_leftovers(tmp_path)
+    remove_leftovers(tmp_path, NOW)
     assert (process.returncode, list(tmp_path.iterdir())) == (-9, [] if error else [daemon.folder])
 
 

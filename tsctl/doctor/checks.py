@@ -78,7 +78,7 @@ def memory(facts: DoctorFacts) -> Verdict:
     found = facts.memory
     text = f"{bytes_text(found.left)} free of {bytes_text(found.total)}"
     if found.cgroup:
-        text += f", by the limit of {found.cgroup}"
+        text += f", the limit of {found.cgroup}"
     if found.left < NO_MEMORY:
         return Verdict(PROBLEM, f"{text}: no worker can start", "end other programs, or raise the limit")
     if found.left < LITTLE_MEMORY:

@@ -108,7 +108,10 @@ class GpuFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFacts:
-    """Memory: `left` where there is least, in the machine or in a cgroup above this process, which `cgroup` names."""
+    """Memory where least is `left`: in the machine, or under the limit of a cgroup above this process, if one is named.
+
+    `total` is the machine's, or that limit.
+    """
 
     total: int
     left: int

@@ -57,11 +57,10 @@ class Machine:
         )
 
     def memory(self) -> MemoryFacts:
-        """Return the memory of the machine, and what is left where there is least."""
-        total = int(_fields(self._text("proc/meminfo"))["memtotal"].split()[0]) * 1024
+        """Return the memory of the machine or of a cgroup, where least is left."""
         whole, *groups = available(self._root / "proc")
-        left, place = min(whole, *groups) if groups else whole
-        return MemoryFacts(total=total, left=left, cgroup="" if place == whole[1] else place)
+        least = min(whole, *groups) if groups else whole
+        return MemoryFacts(total=least.limit, left=least.left, cgroup="" if least is whole else least.owner)
 
     def gpus(self) -> GpuFacts:
         """Return the NVIDIA GPUs; torch and CUDA run in a process of their own."""

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tsctl.daemon.targets import ServeTarget
+from tsctl.daemon.marfile import open_zip
+from tsctl.daemon.targets import DIRECTORY_OF_TORCH, ServeTarget
 
 _LARGEST = 16 * 1024 * 1024  # bytes of a pickle; the tensors are beside it
 _INTS = ("BININT", "BININT1", "BININT2", "LONG1")
@@ -48,7 +49,7 @@ def row_shape(file: Path) -> RowShape | None:
     Linear layer's last dimension is the length of a row. The first dimension of an input counts the rows of a batch.
     """
     try:
-        with zipfile.ZipFile(file) as archive:
+        with open_zip(file, DIRECTORY_OF_TORCH) as archive:
             traced = _first(_read(archive, "traced_inputs.pkl"))
             if traced is not None and len(traced.size) > 1:
                 return RowShape(traced.size[1:], certain=True)

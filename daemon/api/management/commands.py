@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from tsctl.daemon.api.inference.raw_forms import is_urlencoded
+from tsctl.daemon.api.inference.urlencoded import first_bytes
 from tsctl.daemon.api.openapi import (
     UNKNOWN_CALLER,
     Operation,
@@ -28,12 +31,24 @@ from tsctl.daemon.models.registry import Registry
 from tsctl.handlers.texts.near import did_you_mean, plain
 
 _SHOWN = 100  # characters of a name in a message
+_FIELD = re.compile(rb"[\w.-]+=[\w.:/-]*", re.ASCII)  # the first one of a form
 
 
 class Parameters:
-    """Named values as text or JSON; each getter raises BadRequest with the name and the value."""
+    """Named values as text or JSON; each getter raises BadRequest with the name and the value.
+
+    Raises:
+        BadRequest: the body is a form, which would be without effect as it is in TorchServe, or JSON but no object.
+    """
 
     def __init__(self, request: Request) -> None:
+        if request.body and is_form(request.content_type):
+            field = _FIELD.match(first_bytes(request.body, _SHOWN))
+            raise BadRequest(
+                "The body came as a form, which is how curl's -d and -F send it, and is not read here: write the"
+                f" parameters into the URL, `?{field.group().decode() if field else 'NAME=VALUE'}`, or send JSON with"
+                " -H 'Content-Type: application/json'."
+            )
         self._values: dict[str, Any] = dict(request.query)
         if request.content_type.partition(";")[0].strip() == "application/json" and request.body:
             document = request.json()
@@ -93,6 +108,10 @@ class Parameters:
         if value is None:
             return default
         return str(value).lower() == "true"
+
+
+def is_form(content_type: str) -> bool:
+    return is_urlencoded(content_type) or content_type.lower().startswith("multipart/form-data")
 
 
 def _near(name: str, known: Collection[str], settings: Sequence[ModelSetting]) -> str:

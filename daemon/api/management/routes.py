@@ -26,7 +26,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tsctl.daemon.api.inference.raw_forms import is_urlencoded
 from tsctl.daemon.api.inference.routes import refuse_workflows, tell_readiness
 from tsctl.daemon.api.management.commands import LATER, Command, Parameters, awaited, changing, run
 from tsctl.daemon.api.management.control import own_route
@@ -55,10 +54,6 @@ _SCALING = ("min_worker", "max_worker", "model_version", "synchronous", "timeout
 _UNREGISTERING = ("owner", "synchronous", "timeout")
 # With 206: the workers asked for were ready, but another client has scaled since, or a worker has just exited.
 _IN_PROGRESS = "Workers scaling in progress..."
-_NO_FORM = (
-    " The body came as a form, which is how `curl -d` sends it, and is not read here:"
-    " write the parameters into the URL, `?url=…`, or send JSON with -H 'Content-Type: application/json'."
-)
 
 
 def management_routes(
@@ -172,8 +167,7 @@ def _register(registry: Registry, registrar: Registrar, exchange: Exchange, loca
     given = Parameters(exchange.request)
     url = given.text("url", empty=True)
     if url is None:
-        form = exchange.request.body and is_urlencoded(exchange.request.content_type)
-        raise BadRequest(f"Parameter url is required.{_NO_FORM if form else ''}")
+        raise BadRequest("Parameter url is required.")
     given.check_names(REGISTERING, MODEL_SETTINGS)
     warnings = given.flag("warnings", False)
     runtime = given.text("runtime")

@@ -174,6 +174,18 @@ def used_cards(environment: Mapping[str, str], cards: Sequence[Card], count: int
     return [Card(index=int(word)) if word.isdecimal() else Card(index=-1, uuid=word) for word in named]
 
 
+def missing_cards(environment: Mapping[str, str], cards: Sequence[Card], count: int | None) -> list[str]:
+    """Return a sentence if `count` is more than the GPUs that were found; arguments as for `used_cards`."""
+    visible = len(visible_cards(environment, cards))
+    if count is None or count <= visible:
+        return []
+    found = f"{visible} were found" if visible else "none was found"
+    return [
+        f"`gpus` (TorchServe's `number_of_gpu`) is {count}, and {found}: a worker whose torch cannot use its GPU does"
+        " not load; without the setting, those that are found are used"
+    ]
+
+
 def names_for_cuda(cards: Sequence[Card], found: Sequence[Card]) -> list[str]:
     """Return the name of each used card in `CUDA_VISIBLE_DEVICES`.
 

@@ -15,6 +15,7 @@ from tsctl.daemon.core.machine.cards import (
     FoundCards,
     ask_cards,
     find_cards,
+    missing_cards,
     names_for_cuda,
     used_cards,
 )
@@ -63,7 +64,8 @@ class Gpus:
         """
         found = FoundCards() if count == 0 else find_cards(lambda: ask_cards(START_TIMEOUT))
         cards = used_cards(environment, found.cards, count)
-        return cls(clock, cards, names=names_for_cuda(cards, found.cards), troubles=found.troubles)
+        troubles = [*found.troubles, *missing_cards(environment, found.cards, count)]
+        return cls(clock, cards, names=names_for_cuda(cards, found.cards), troubles=troubles)
 
     @property
     def document(self) -> list[dict[str, Any]]:

@@ -138,6 +138,20 @@ def taken(pid: int, proc: Path = PROC) -> int:
     return sum(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
 
 
+def own_memory(pid: int, proc: Path = PROC) -> int:
+    """Return the bytes that a process has written and shares with no other; 0 where the kernel does not tell."""
+    try:
+        rollup = (proc / str(pid) / "smaps_rollup").read_text()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Private_Dirty:"))
+
+
+def room_for_more(pids: Iterable[int]) -> tuple[int, "AvailableMemory"]:
+    """Return what another process like these takes at least, and the memory that is left. Blocks for milliseconds."""
+    return min(filter(None, map(own_memory, pids)), default=0), min(available())
+
+
 # The limit, the usage, and the line of memory.stat with the memory reclaimable at once: of version 2 and of version 1.
 _FILES = (
     ("memory.max", "memory.current", "inactive_file"),
@@ -145,19 +159,27 @@ _FILES = (
 )
 
 
-def available(proc: Path = PROC) -> Iterator[tuple[int, str]]:
-    """Yield the available bytes, and the limit's owner."""
-    for line in (proc / "meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            yield int(line.split()[1]) * 1024, "this machine"
+class AvailableMemory(NamedTuple):
+    """The bytes that are left of a limit, its owner in words, and the limit itself."""
+
+    left: int
+    owner: str
+    limit: int
+
+
+def available(proc: Path = PROC) -> Iterator[AvailableMemory]:
+    """Yield the memory of the machine, and then that of each cgroup above this process that limits it."""
+    lines = (line.split() for line in (proc / "meminfo").read_text().splitlines())
+    sizes = {words[0]: int(words[1]) * 1024 for words in lines}
+    yield AvailableMemory(sizes["MemAvailable:"], "this machine", sizes["MemTotal:"])
     for directory in groups_of("memory", proc):
-        left = left_in(directory)
-        if left is not None:
-            yield left, f"the cgroup {directory}"
+        found = left_in(directory)
+        if found is not None:
+            yield found
 
 
-def left_in(directory: Path) -> int | None:
-    """Return the bytes left under a cgroup's limit; None without a limit."""
+def left_in(directory: Path) -> AvailableMemory | None:
+    """Return what is left under a cgroup's limit; None without a limit."""
     for limit, usage, droppable in _FILES:
         try:
             most = (directory / limit).read_text().strip()
@@ -168,5 +190,5 @@ def left_in(directory: Path) -> int | None:
         if most == "max":
             return None
         cached = sum(int(line.split()[1]) for line in lines if line.split()[:1] == [droppable])
-        return max(0, int(most) - used + cached)
+        return AvailableMemory(max(0, int(most) - used + cached), f"the cgroup {directory}", int(most))
     return None

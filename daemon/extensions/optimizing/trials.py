@@ -54,7 +54,7 @@ def is_tried(optimize: Sequence[str] | None, handler: str, wish: str) -> bool:
 def memory_of(pool: Pool) -> tuple[int, int]:
     """Return the bytes of the largest worker, and those that are left. Blocks for milliseconds."""
     pids = [pid for pid in map(local_pid, pool.workers) if pid]
-    return max(map(taken, pids)), min(left for left, _ in available())
+    return max(map(taken, pids)), min(available()).left
 
 
 class OptimizingService(Service):

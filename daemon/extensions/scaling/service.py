@@ -73,9 +73,9 @@ class WorkerRoom:
 
 def host_memory(pool: Pool, pids: Sequence[int]) -> DeviceMemory:
     """Return the memory of the host, or of the cgroup that has less left."""
-    left, where = min(available(), key=lambda found: found[0])
+    least = min(available())
     loading = max(0, pool.wanted - pool.ready)
-    return DeviceMemory(where=where, takes=max(map(taken, pids)), left=left, loading=loading)
+    return DeviceMemory(where=least.owner, takes=max(map(taken, pids)), left=least.left, loading=loading)
 
 
 def gpu_memory(pool: Pool, reading: Mapping[int, Card]) -> Iterator[DeviceMemory]:

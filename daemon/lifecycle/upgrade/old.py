@@ -68,8 +68,8 @@ def measure(pid: int, proc: Path = PROC) -> MemoryCheck:
         pid: the daemon.
     """
     needed = sum(taken(each, proc) for each in (pid, *descendants(parents_in(proc), pid)))
-    least = min(available(proc), key=lambda found: found[0])
-    return MemoryCheck(needed, *least)
+    least = min(available(proc))
+    return MemoryCheck(needed, least.left, least.owner)
 
 
 COUNT_TIME = 1.0  # seconds that the new daemon may need to read counts

@@ -17,6 +17,7 @@ import yaml
 from tsctl.daemon.core.errors import BadRequest, InvalidModel
 from tsctl.daemon.core.texts.json_text import parse_json
 from tsctl.daemon.marfile import MANIFEST, MOST_TEXT, NAME, VERSION, Manifest, ManifestError, parse_manifest
+from tsctl.daemon.models.archives.readers import SAVED_BY_TORCH
 from tsctl.daemon.models.request import Registration, Source
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.targets import TargetError, bare_target, is_bare, local_files, split_function, top_imports
@@ -97,6 +98,10 @@ def read_manifest(
             raise InvalidModel(f"The manifest is not JSON: {error}") from None
     elif model_name and (handler or default_handler):
         document = {"runtime": "python", "model": {"modelName": model_name}}
+    elif (model_dir / "data.pkl").is_file():
+        script = (model_dir / "constants.pkl").is_file()
+        what = "a TorchScript file: rename it, so that it ends in `.pt`." if script else SAVED_BY_TORCH
+        raise InvalidModel(f"The archive is {what}")
     elif (model_dir / "WAR-INF").is_dir():
         raise InvalidModel(
             "The archive holds a workflow; tsctl serves only models: register them, and call them from a handler."

@@ -13,10 +13,15 @@ from collections.abc import Iterator
 from typing import IO
 
 from tsctl.daemon.core.errors import InvalidModel
-from tsctl.daemon.marfile import CHUNK, TarBytes, ZipBytes, is_bounded
+from tsctl.daemon.marfile import CHUNK, LargeDirectory, TarBytes, ZipBytes, is_bounded
 from tsctl.daemon.models.archives.digests import SteadyFile
 
 _ENTRY = 512  # bytes of a zip's directory for each member that it may hold: 46, a name, extra fields
+_PICKLE = b"\x80\x02"  # begins what `torch.save` of torch before 1.6 wrote; later ones write a zip
+SAVED_BY_TORCH = (
+    "what `torch.save` wrote, such as weights: rename it, so that it ends in `.pth`, with the .py file of the model's"
+    " class beside it, or pack both with `tsctl archive`."
+)
 _TAR_PADDING = 16 * CHUNK  # zero bytes that may follow the last; tar fills up its last record, at most 1 MiB as a rule
 
 
@@ -30,14 +35,14 @@ def open_archive(file: SteadyFile, files: int) -> Iterator[tuple[int, Members]]:
     Yield how many bytes it says to hold, for the progress display only, and its members.
 
     Raises:
-        InvalidModel: the archive is neither a zip nor a gzipped tar, or was written to meanwhile; reading its members
-            may raise the same errors.
+        InvalidModel: the archive is neither a zip nor a gzipped tar, has too many members, or was written to meanwhile;
+            reading its members may raise the same errors.
         OSError: the file cannot be read; likewise.
         RuntimeError: zipfile cannot read this kind of zip.
     """
     start = file.start()
     if start[:2] == b"PK":
-        with ZipBytes(file, max(CHUNK, files * _ENTRY)) as raw, zipfile.ZipFile(raw) as zipped:
+        with ZipBytes(file, max(CHUNK, files * _ENTRY), files) as raw, _opened(raw, file.name) as zipped:
             yield sum(info.file_size for info in zipped.infolist()), _members_of_zip(zipped)
     elif start[:2] == b"\x1f\x8b":
         with (
@@ -46,8 +51,19 @@ def open_archive(file: SteadyFile, files: int) -> Iterator[tuple[int, Members]]:
             tarfile.open(fileobj=stream, mode="r:") as tarred,
         ):
             yield file.size, _members_of_tar(tarred, stream)  # the real size is known only after reading it all
+    elif start[:2] == _PICKLE:
+        raise InvalidModel(f"The archive `{file.name}` is {SAVED_BY_TORCH}")
     else:
         raise InvalidModel(f"The archive `{file.name}` is neither a zip nor a gzipped tar file.")
+
+
+def _opened(raw: ZipBytes, name: str) -> zipfile.ZipFile:
+    try:
+        zipped = zipfile.ZipFile(raw)
+    except LargeDirectory as error:
+        raise InvalidModel(f"The archive `{name}` is too large: {error} (archive_files).") from None
+    raw.members = None  # what is read from now on is the members' content
+    return zipped
 
 
 def _members_of_zip(zipped: zipfile.ZipFile) -> Members:

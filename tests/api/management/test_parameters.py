@@ -61,6 +61,21 @@ def test_a_body_does_not_count(headers: list[tuple[str, str]], body: bytes) -> N
     assert Parameters(Request("POST", "/models?url=a", headers, body)).text("url") == "a"
 
 
+@pytest.mark.parametrize(
+    ("content_type", "body", "remedy"),
+    [
+        ("application/x-www-form-urlencoded", b"min_worker=2&synchronous=true", "`?min_worker=2`"),
+        ("Application/X-WWW-Form-URLencoded; charset=utf-8", b"min_worker=2", "`?min_worker=2`"),
+        ("application/x-www-form-urlencoded", b'{"min_worker": 2}', "send JSON with -H"),
+        ("multipart/form-data; boundary=x", b"--x\r\n", "`?NAME=VALUE`"),
+    ],
+)
+def test_a_form_is_refused_and_never_without_effect(content_type: str, body: bytes, remedy: str) -> None:
+    with pytest.raises(BadRequest, match="came as a form") as refused:
+        Parameters(Request("PUT", "/models/m?min_worker=1", [("Content-Type", content_type)], body))
+    assert remedy in str(refused.value)
+
+
 @pytest.mark.parametrize("body", [b"[]", b"1", b'"url"', b"null", b"{", b"\xff", b"[" * 30_000])
 def test_a_json_body_that_is_no_object_is_refused(body: bytes) -> None:
     with pytest.raises(BadRequest, match="JSON"):

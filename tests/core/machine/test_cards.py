@@ -12,6 +12,7 @@ from tsctl.daemon.core.machine.cards import (
     FoundCards,
     ask_cards,
     find_cards,
+    missing_cards,
     names_for_cuda,
     parse_cards,
     used_cards,
@@ -127,6 +128,26 @@ def test_the_operator_has_the_last_word(
     environment = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
 
     assert names_for_cuda(used_cards(environment, found, count), found) == names
+
+
+@pytest.mark.parametrize(
+    ("count", "visible", "found", "told"),
+    [
+        pytest.param(4, None, [], ["is 4, and none was found"], id="TorchServe would take the processor"),
+        pytest.param(4, "0,1", FOUR, ["is 4, and 2 were found"], id="hidden ones are not found"),
+        pytest.param(4, None, FOUR, [], id="as many as were found"),
+        pytest.param(None, None, [], [], id="nothing is asked for"),
+        pytest.param(0, None, [], [], id="none is asked for"),
+    ],
+)
+def test_more_gpus_than_were_found_are_warned_of(
+    count: int | None, visible: str | None, found: Sequence[Card], told: list[str]
+) -> None:
+    environment = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+
+    troubles = missing_cards(environment, found, count)
+
+    assert [trouble.partition(" (TorchServe's `number_of_gpu`) ")[2].partition(":")[0] for trouble in troubles] == told
 
 
 @pytest.mark.parametrize(

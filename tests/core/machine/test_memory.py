@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tsctl.daemon.core.machine.processes import memory_of
+from tsctl.daemon.core.machine.processes import memory_of, own_memory
 
 MIB = 2**20
 
@@ -10,7 +10,9 @@ MIB = 2**20
 def process(proc: Path, pid: int, parent: int, pss: int) -> None:
     (proc / str(pid)).mkdir(parents=True)
     (proc / str(pid) / "stat").write_text(f"{pid} (a) b) S {parent} 0 0")
-    (proc / str(pid) / "smaps_rollup").write_text(f"Rss: {2 * pss} kB\nPss: {pss} kB\nPss_Anon: 1 kB\n")
+    (proc / str(pid) / "smaps_rollup").write_text(
+        f"Rss: {2 * pss} kB\nPss: {pss} kB\nPss_Anon: 1 kB\nPrivate_Clean: 2 kB\nPrivate_Dirty: {pss // 2} kB\n"
+    )
 
 
 def test_a_process_takes_its_share_and_that_of_its_children_each_once(tmp_path: Path) -> None:
@@ -26,3 +28,9 @@ def test_where_shares_are_not_told_the_resident_set_counts(tmp_path: Path) -> No
     (tmp_path / "10" / "status").write_text("VmRSS:\t  200 kB\n")
 
     assert memory_of([10], tmp_path) == {"host": 200 * 1024}
+
+
+def test_what_a_process_has_of_its_own_is_what_it_wrote_and_nobody_shares(tmp_path: Path) -> None:
+    process(tmp_path, 10, 1, 100)
+
+    assert (own_memory(10, tmp_path), own_memory(11, tmp_path)) == (50 * 1024, 0)

@@ -6,6 +6,7 @@ from tests.extensions.optimizing.trying import FASTER, SLOWER, Bench, row
 from tests.kit.daemon import NEVER, until
 from tsctl.daemon.extensions.optimizing.due import ATTEMPTS, LEAST_BUSY, PAUSES
 from tsctl.daemon.extensions.optimizing.trial import TrialState
+from tsctl.daemon.extensions.optimizing.trials import LOOK_EVERY
 from tsctl.daemon.models.archives.sample import Sample
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.workers.engine import LoadFailure
@@ -36,6 +37,21 @@ async def test_the_chosen_set_takes_over_as_the_same_version(tmp_path: Path) -> 
     await until(lambda: bench.told[-1] == "optimized")
     assert bench.told == ["trial-started", "trial-ended", "replaced", "optimized"]
     assert (bench.model.version, bench.unpacked) == ("1.0", 1)
+
+
+async def test_a_trial_begins_with_a_look_each_second_until_the_daemon_settles(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    await bench.serve()
+    bench.time.advance(LOOK_EVERY)
+    idle = bench.trials.idle
+
+    bench.trials.begin()
+    bench.time.advance(LOOK_EVERY)
+    await until(lambda: bench.running)
+    await bench.trials.settle(replaced=False)
+    bench.time.advance(LOOK_EVERY)
+
+    assert (idle, bench.broken_off, bench.trials.idle) == (True, 1, True)
 
 
 async def test_no_request_fails_while_it_takes_over(tmp_path: Path) -> None:

@@ -1,14 +1,17 @@
 """What a load took is known after a restart: the time that it takes, and the memory."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.extensions.residency.resident_daemon import ResidentDaemon
+from tests.extensions.residency.stub_house import WarmStubs
+from tests.kit.daemon import until
 from tests.kit.version import StubVersion
+from tsctl.daemon.extensions.residency import service
 from tsctl.daemon.extensions.residency.residence import LONGEST_LOAD, MOST_MEMORY, Residence, residence_of
 from tsctl.daemon.models.persistence import snapshot
 from tsctl.daemon.models.request import Registration
@@ -37,6 +40,25 @@ async def test_a_daemon_that_stops_writes_what_loads_took(tmp_path: Path) -> Non
     await bench.registrar.ledger.keep_measured()
 
     assert kept(bench) == {"m": {"1.0": {"seconds": 40.0, "memory": {"host": 3 * GIB}}}}
+
+
+async def test_what_a_load_took_is_measured_of_its_worker_and_its_template(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[Sequence[int]] = []
+
+    def memory_of(pids: Sequence[int]) -> Mapping[str, int]:
+        measured.append(pids)
+        return {"host": 3 * GIB}
+
+    monkeypatch.setattr(service, "memory_of", memory_of)
+    monkeypatch.setattr(ResidentDaemon, "templates", templates := WarmStubs())
+    templates.pids["m"] = 77
+    bench = ResidentDaemon(tmp_path)
+    model = await bench.register(bench.mar())
+
+    await until(lambda: residence_of(model).memory == {"host": 3 * GIB})
+    assert measured == [[bench.engine.workers[0].pid, 77]]
 
 
 async def test_a_version_that_is_loaded_on_demand_is_estimated_by_its_last_load(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.machine.cards import Card
+from tsctl.daemon.core.machine.processes import AvailableMemory
 from tsctl.daemon.extensions.scaling import service as resources
 from tsctl.daemon.extensions.scaling.service import FRESH, ScalingService
 from tsctl.daemon.models.registry import Registry
@@ -69,7 +70,7 @@ class Scaled:
 @pytest.fixture(autouse=True)
 def _enough_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resources, "taken", lambda pid: 1024**3)
-    monkeypatch.setattr(resources, "available", lambda: [(100 * 1024**3, "this machine")])
+    monkeypatch.setattr(resources, "available", lambda: [AvailableMemory(100 * 1024**3, "this machine", 1 << 50)])
 
 
 def test_a_version_gets_workers_when_requests_wait_and_loses_them_after_a_quiet_time() -> None:
@@ -126,7 +127,7 @@ def test_a_worker_without_a_core_or_a_gpu_is_not_added(settings: dict[str, Any],
 
 
 def test_a_worker_without_memory_is_not_added(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resources, "available", lambda: [(512 * 1024**2, "the cgroup /pod")])
+    monkeypatch.setattr(resources, "available", lambda: [AvailableMemory(512 * 1024**2, "the cgroup /pod", 1 << 50)])
     scaled = Scaled()
     scaled.ask(2.0, 20.0)
 
@@ -135,7 +136,7 @@ def test_a_worker_without_memory_is_not_added(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_workers_that_are_still_loading_need_their_memory_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resources, "available", lambda: [(2 * 1024**3, "this machine")])
+    monkeypatch.setattr(resources, "available", lambda: [AvailableMemory(2 * 1024**3, "this machine", 1 << 50)])
     scaled = Scaled(load_time=30.0)
     scaled.ask(20.0, 10.0)
 

@@ -16,8 +16,9 @@ from hypothesis.extra.numpy import array_shapes, arrays, complex_number_dtypes, 
 from tests.kit.said import reason, said_in
 from tsctl.handlers.requests.rows import to_npy
 from tsctl.handlers.sdk.errors import UnreadablePayload
+from tsctl.handlers.tensor_heads import TensorHead
 from tsctl.handlers.typed.annotations import written
-from tsctl.handlers.typed.arrays import array_of, read_npy, tensor_of
+from tsctl.handlers.typed.arrays import array_of, array_of_elements, read_npy, tensor_of
 
 numbers = arrays(
     floating_dtypes(endianness="?")
@@ -104,6 +105,15 @@ def test_the_hint_of_an_array_is_told_as_people_write_it(hint: Any, name: str) -
 def test_fractions_do_not_become_whole_numbers() -> None:
     with pytest.raises(UnreadablePayload, match="expected values of type int64, got float64"):
         array_of(b"[1.5]", np.int64)
+
+
+@pytest.mark.parametrize("value", [b"[]", b"[[], []]"])
+def test_an_empty_list_has_the_type_that_is_wanted_or_that_of_fractions(value: bytes) -> None:
+    head = TensorHead("a", "INT64", [0])
+
+    assert [array_of(value, dtype).dtype for dtype in (np.int64, np.uint8, np.bool_)] == [np.int64, np.uint8, np.bool_]
+    assert array_of_elements(head, b"", np.int64).dtype == np.int64
+    assert (array_of(value).dtype, tensor_of(value).dtype) == (array_of(b"[1.5]").dtype, tensor_of(b"[1.5]").dtype)
 
 
 @pytest.mark.parametrize(("dtype", "found"), [(np.str_, ["1", "2"]), (np.object_, [1, 2]), (np.complex64, [1, 2])])

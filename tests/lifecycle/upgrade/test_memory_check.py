@@ -47,7 +47,7 @@ def write(directory: Path, **files: str) -> Path:
     [
         pytest.param(
             {"memory__max": "1000\n", "memory__current": "600\n", "memory__stat": "anon 300\ninactive_file 100\n"},
-            500,
+            (500, 1000),
             id="version 2: what can be dropped counts as free",
         ),
         pytest.param(
@@ -56,15 +56,17 @@ def write(directory: Path, **files: str) -> Path:
                 "memory__usage_in_bytes": "1200\n",
                 "memory__stat": "inactive_file 7\ntotal_inactive_file 50\n",
             },
-            0,
+            (0, 1000),
             id="version 1: never less than nothing",
         ),
         pytest.param({"memory__max": "max\n", "memory__current": "1\n", "memory__stat": ""}, None, id="no limit"),
         pytest.param({}, None, id="no memory controller"),
     ],
 )
-def test_what_a_cgroup_leaves(tmp_path: Path, files: dict[str, str], left: int | None) -> None:
-    assert left_in(write(tmp_path / "group", **files)) == left
+def test_what_a_cgroup_leaves_of_its_limit(tmp_path: Path, files: dict[str, str], left: tuple[int, int] | None) -> None:
+    group = write(tmp_path / "group", **files)
+
+    assert left_in(group) == (left and (left[0], f"the cgroup {group}", left[1]))
 
 
 def test_a_daemon_needs_what_it_and_its_descendants_take_now(tmp_path: Path) -> None:

@@ -1,11 +1,12 @@
 """Whatever an archive holds: nothing leaves the target, and the target appears whole or not at all."""
 
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from tests.kit.archives import model_files, write_files
-from tests.models.archives.hostile import HOSTILE, OUTSIDE, tar_of, zip_of
+from tests.models.archives.hostile import HOSTILE, OUTSIDE, tar_of, zip_of, zip_of_a_million
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.models.archives.unpack import Limits, model_root, safe_name, unpack
 
@@ -47,6 +48,30 @@ def test_it_is_refused_and_leaves_nothing(what: str, place: Place) -> None:
     assert str(place.root) not in sentence
     assert place.untouched
     assert not Path(OUTSIDE).exists()
+
+
+def test_what_an_early_torch_saved_is_called_that(place: Place) -> None:
+    with pytest.raises(InvalidModel, match=r"The archive `m.mar` is what `torch.save` wrote, .* ends in `.pth`"):
+        place.unpack(b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.\x80")
+
+
+@pytest.mark.parametrize(
+    ("count", "told"),
+    [
+        (11, "it has 11 files and directories, and at most 10 are allowed"),
+        (1_000_000, "its directory has 47000000 bytes, and at most 1048576 are allowed"),
+    ],
+)
+def test_members_are_counted_before_any_is_read(
+    count: int, told: str, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = zip_of_a_million(count)
+    monkeypatch.setattr(zipfile, "ZipInfo", lambda *_: pytest.fail("a member was read"))
+
+    with pytest.raises(InvalidModel) as refused:
+        place.unpack(data)
+
+    assert str(refused.value) == f"The archive `m.mar` is too large: {told} (archive_files)."
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,10 @@ CASES = [
     ("cores", facts("daemon", threads=((8, 8),)), OK, "8 cores"),
     ("processor", FINE, OK, "fast bfloat16: amx_bf16"),
     ("processor", facts("processors", flags=frozenset({"avx2"})), OK, "no fast bfloat16"),
-    ("memory", facts("memory", left=300 * MIB, cgroup="the cgroup /x"), WARNING, "300.0 MiB free of 16.0 GiB, by"),
+    (
+        "memory", facts("memory", left=300 * MIB, cgroup="the cgroup /x"), WARNING,
+        "300.0 MiB free of 16.0 GiB, the limit of the cgroup /x: two or three workers",
+    ),
     ("memory", facts("memory", left=50 * MIB), PROBLEM, "no worker can start"),
     ("GPU", facts("gpus", devices=2), WARNING, "2 NVIDIA GPUs without a driver"),
     (

@@ -1,0 +1,13 @@
+"""Takes so much memory that some hundreds of workers fit."""
+
+SHARE = 800
+
+
+class Takes:
+    def load(self):
+        with open("/proc/meminfo") as file:
+            left = next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable:"))
+        self.held = bytearray(b"x" * (left // SHARE))
+
+    def predict(self, body: bytes) -> bytes:
+        return body
