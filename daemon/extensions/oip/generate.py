@@ -18,20 +18,20 @@ import msgspec
 from tsctl.daemon.api.inference.predict import predict
 from tsctl.daemon.api.inference.text_answers import TextAnswer, text_of
 from tsctl.daemon.api.inference.turns import Reading, Turns
-from tsctl.daemon.api.json_text.syntax import check_syntax
-from tsctl.daemon.api.json_text.walk import JsonText
-from tsctl.daemon.api.tensors.declared import ARRAYS
-from tsctl.daemon.api.tensors.elements import unpack
-from tsctl.daemon.api.tensors.forms import InferRequest, Parameters, Tensor
-from tsctl.daemon.api.tensors.prepared import PreparedRequest, prepare
-from tsctl.daemon.api.tensors.requests import WrittenTensor, read_parameters, tensor_steps
-from tsctl.daemon.api.tensors.steps import Steps, finish
 from tsctl.daemon.core.arena import Lease, Payload
 from tsctl.daemon.core.errors import BadRequest, DaemonError, NotServed
 from tsctl.daemon.core.job import Param, Reply
+from tsctl.daemon.core.steps import Steps, finish
+from tsctl.daemon.extensions.json_text.syntax import check_syntax
+from tsctl.daemon.extensions.json_text.walk import JsonText
+from tsctl.daemon.extensions.tensors.elements import unpack
+from tsctl.daemon.extensions.tensors.forms import InferRequest, Parameters, Tensor
+from tsctl.daemon.extensions.tensors.prepared import PreparedRequest, prepare
+from tsctl.daemon.extensions.tensors.written import WrittenTensor, read_parameters, tensor_steps
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.limits import MOST_JSON
 from tsctl.daemon.http.messages import json_response
+from tsctl.daemon.models.tensors import ARRAYS
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.texts.near import did_you_mean
 

@@ -17,12 +17,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tsctl.daemon.api.inference.turns import Turns
-from tsctl.daemon.api.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
-from tsctl.daemon.api.tensors.unserved import unserved
 from tsctl.daemon.core.client import LimitedClient
 from tsctl.daemon.core.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.extensions.oip.generate import GENERATE, STREAM, generate
 from tsctl.daemon.extensions.oip.infer import infer
+from tsctl.daemon.extensions.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
+from tsctl.daemon.extensions.tensors.unserved import unserved
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, check_query, json_response
 from tsctl.daemon.http.router import Route

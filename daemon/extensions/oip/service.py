@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from tsctl.daemon.api.inference.routes import inference_routes
-from tsctl.daemon.api.tensors.metadata import READY, index_entry, statistics_of
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.declarations import Samples
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.oip import METRICS
 from tsctl.daemon.extensions.oip.routes import oip_routes
+from tsctl.daemon.extensions.tensors.metadata import READY, index_entry, statistics_of
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response
 from tsctl.daemon.http.router import Audience, Route

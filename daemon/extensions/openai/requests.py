@@ -10,13 +10,13 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from tsctl.daemon.api.json_text.syntax import WINDOW, check_syntax
-from tsctl.daemon.api.json_text.texts import gather_text
-from tsctl.daemon.api.json_text.walk import Found, JsonText
-from tsctl.daemon.api.tensors.steps import Steps, finish
 from tsctl.daemon.core.arena import Gathered, Lease, Payload
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.job import Param
+from tsctl.daemon.core.steps import Steps, finish
+from tsctl.daemon.extensions.json_text.syntax import WINDOW, check_syntax
+from tsctl.daemon.extensions.json_text.walk import Found, JsonText
+from tsctl.daemon.extensions.openai.texts import gather_text
 
 COMPLETIONS, CHAT = "v1/completions", "v1/chat/completions"
 _JSON, _TEXT = "application/json", "text/plain"

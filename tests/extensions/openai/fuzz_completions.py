@@ -1,8 +1,8 @@
 """Requests of OpenAI's API (requests.py), in one go and walked in windows: read alike, or a named error."""
 
 from tests.lab.fuzz.targets import Target
-from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.core.steps import finish
 from tsctl.daemon.extensions.openai import requests
 from tsctl.daemon.extensions.openai.requests import Asked, read_request
 
