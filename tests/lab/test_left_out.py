@@ -25,6 +25,14 @@ def test_each_night_each_is_left_out_where_all_others_are_there_in_one_of_its_ru
     assert {file for name in left for file in set[str].intersection(*without_it[name]) - gone([name])} == set()
 
 
+def test_a_library_of_the_shelf_goes_with_the_last_extension_that_imports_it() -> None:
+    for library, users in libraries().items():
+        assert library in with_libraries(users)
+        assert not any(library in with_libraries(users - {user}) for user in users)
+        with pytest.raises(ValueError, match=f"`{library}` is no extension, but a library of "):
+            gone([library])
+
+
 @pytest.mark.slow
 def test_the_environment_of_a_copy_does_not_find_what_the_copy_lacks(tmp_path: Path) -> None:
     tree = tmp_path / "tree"

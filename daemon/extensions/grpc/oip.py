@@ -89,7 +89,7 @@ class OpenInferenceService:
             head.check_model(request.name)
             model = self._registry.find(request.name, request.version or None)
             versions = [model] if request.version else self._registry.versions(model.name)
-        documents = [statistics_of(each, each.clock.now()) for each in versions]
+        documents = list(map(statistics_of, versions))
         for document in documents:
             del document["batch_stats"]
         return self._message("ModelStatistics")(model_stats=documents)

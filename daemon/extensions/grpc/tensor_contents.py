@@ -109,7 +109,7 @@ def _tensor(written: Any, raw: bytes | None, take: Take | None) -> Steps[Tensor]
         if written.contents:
             raise BadRequest(f"Input {written.name} has both contents and raw_input_contents.")
         data = yield from share_steps(raw, take)
-    yield from check_steps(what, written.datatype, shape, data)
+        yield from check_steps(what, written.datatype, shape, data)
     return Tensor(written.name, written.datatype, shape, data, _parameters(written.parameters))
 
 

@@ -14,14 +14,14 @@ from tsctl.daemon.core.steps import Steps
 
 MOST_DEPTH: Final = 512  # lists and objects in each other; msgspec's own limit is that of Python's recursion
 _UP_TO_COMMA = re.compile(rb'(?:(?:[^",]++|"(?:[^"\\]++|\\.)*+")*+,)++', re.DOTALL)
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 # The second half of a character outside the basic plane follows the first, and stands nowhere else.
 _ESCAPES = re.compile(
     rb'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}'
     rb"|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4})*+"
 )
-_WHOLE = re.compile(rb'(?:[^"]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
-_OTHERS = bytes(each for each in range(256) if each not in b"[]{}")
+WHOLE: Final = re.compile(rb'(?:[^"]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)  # what ends outside a string
+OTHERS: Final = bytes(each for each in range(256) if each not in b"[]{}")
 WINDOW: Final = 16 * 1024  # bytes at a time: at most 2.5 ms, of nothing but empty texts (2-core Xeon VM)
 _FEW: Final = 16  # levels of lists that are taken out of a window together
 _LONGEST: Final = 4 * WINDOW  # bytes without a comma, but in strings
@@ -45,7 +45,7 @@ def check_syntax(data: memoryview) -> Steps[None]:
     while at < size:
         window = bytes(data[at : at + WINDOW])
         if b'"' in window:
-            whole = _WHOLE.match(window)
+            whole = WHOLE.match(window)
             assert whole is not None
             window = whole.group()
         if not window:
@@ -74,8 +74,8 @@ def _checked(opened: bytes, text: bytes, at: int) -> bytes:
     if text.rstrip(b" \t\r\n")[-1:] in (b"[", b"{"):
         raise no_json(f"a comma follows a bracket before byte {at}")
     now = bytearray(opened)
-    outside = _STRING.sub(b"", text) if b'"' in text else text
-    brackets = outside.translate(None, _OTHERS)
+    outside = STRING.sub(b"", text) if b'"' in text else text
+    brackets = outside.translate(None, OTHERS)
     for _ in range(_FEW):
         fewer = brackets.replace(b"[]", b"").replace(b"{}", b"")
         if len(fewer) == len(brackets):

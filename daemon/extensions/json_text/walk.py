@@ -10,9 +10,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from tsctl.daemon.core.arena import Lease, Payload
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.steps import Steps
-from tsctl.daemon.extensions.json_text.syntax import WINDOW, check_syntax, no_json
+from tsctl.daemon.extensions.json_text.syntax import OTHERS, STRING, WHOLE, WINDOW, check_syntax, no_json
 
 MOST_SPACE: Final = 16 * 1024  # bytes of white space in one place
 _MOST_NAME: Final = 8192  # bytes of a member's name, as written
@@ -21,13 +22,11 @@ _FIRST: Final = 4 * 1024  # bytes whose brackets are counted one by one
 _EACH: Final = 128  # bytes that are walked in the time that a value takes beside them
 _DEPTH: Final = 64  # levels of lists that are taken out of a window together
 _SPACE = re.compile(rb"[ \t\r\n]*+")
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _IN_STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
-_WHOLE = re.compile(rb'(?:[^"]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)  # what ends outside a string
 _BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+"|["\[\]{}]', re.DOTALL)
 _SCALAR = re.compile(rb"[-+.0-9A-Za-z]++")
-_OTHERS = bytes(each for each in range(256) if each not in b"[]{}")
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _QUOTE, _COLON, _COMMA, _OPEN, _CLOSE, _LIST, _LIST_END = b'":,{}[]'
 
 
@@ -90,7 +89,7 @@ class JsonText:
             count += 1
             if count > most:
                 raise BadRequest(f"There are more than {most} members in {what}; at most {most} are read.")
-            written = _STRING.match(data, at, at + _MOST_NAME)
+            written = STRING.match(data, at, at + _MOST_NAME)
             if written is None:
                 raise no_json(f"{what} has no name of a member at byte {at}, or a longer one than {_MOST_NAME} bytes")
             at = self.space(written.end())
@@ -146,7 +145,7 @@ class JsonText:
             yield
         first = self._byte(at)
         if first == _QUOTE:
-            short = _STRING.match(self.data, at, at + WINDOW)
+            short = STRING.match(self.data, at, at + WINDOW)
             if short is None:
                 return (yield from self.string(at))
             self._work += short.end() - at
@@ -228,9 +227,32 @@ class JsonText:
         window = bytes(self.data[at:stop])
         if b'"' not in window:
             return (stop, *levels(window))
-        whole = _WHOLE.match(window)
+        whole = WHOLE.match(window)
         assert whole is not None
-        return (at + whole.end(), *levels(_STRING.sub(b"", whole.group())))
+        return (at + whole.end(), *levels(STRING.sub(b"", whole.group())))
+
+
+def read_members(body: Payload, most: int, at_once: int) -> Steps[tuple[dict[str, msgspec.Raw], dict[str, Found]]]:
+    """Return, in steps, the members of a request, and where they are in a long one.
+
+    Args:
+        most: members of a long request that are accepted.
+        at_once: bytes of a request that is decoded in one step; longer ones are walked.
+
+    Raises:
+        BadRequest: the request is no object in JSON, or a long one has more members.
+    """
+    view = body.view if isinstance(body, Lease) else memoryview(body)
+    if len(view) <= at_once:
+        try:
+            return _members.decode(view), {}
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise BadRequest(f"The request is no JSON object: {error}.") from None
+    places: dict[str, Found] = {}
+    for each in (yield from JsonText(view).document(most, "the request")):
+        yield from check_syntax(view[each.start : each.end])
+        places[each.name] = each
+    return {name: msgspec.Raw(view[each.start : each.end]) for name, each in places.items()}, places
 
 
 def levels(text: bytes) -> tuple[int, int]:
@@ -238,7 +260,7 @@ def levels(text: bytes) -> tuple[int, int]:
 
     Where they are nested deeper than `_DEPTH`, the first number may be too large.
     """
-    brackets = text.translate(_BRACKETS, _OTHERS)
+    brackets = text.translate(_BRACKETS, OTHERS)
     for _ in range(_DEPTH):
         fewer = brackets.replace(b"[]", b"")
         if len(fewer) == len(brackets):

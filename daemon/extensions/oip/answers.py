@@ -10,13 +10,11 @@ from tsctl.daemon.core.arena import Lease
 from tsctl.daemon.core.errors import PredictionFailed
 from tsctl.daemon.core.job import Reply, error_reply
 from tsctl.daemon.extensions.tensors.answers import HEAD_LENGTH
-from tsctl.daemon.extensions.tensors.elements import Element, unpack
+from tsctl.daemon.extensions.tensors.elements import FLOATS, Element, unpack
 from tsctl.daemon.extensions.tensors.forms import InferAnswer, InferRequest, Tensor, describe_tensor
 from tsctl.daemon.extensions.tensors.prepared import PreparedRequest
 from tsctl.daemon.extensions.tensors.written import SIZE
 from tsctl.handlers.tensor_heads import ElementHeads, InferHead
-
-_FLOATS = ("FP16", "BF16", "FP32", "FP64")
 
 
 def as_asked(prepared: PreparedRequest, request: InferRequest, reply: Reply) -> Reply:
@@ -98,7 +96,7 @@ def values_of(tensor: Tensor) -> list[Element]:
             raise ValueError(
                 f"{tensor.name} has bytes that are not UTF-8, which JSON cannot hold: use binary data."
             ) from None
-    if tensor.datatype in _FLOATS and not all(map(math.isfinite, values)):  # type: ignore[arg-type]
+    if tensor.datatype in FLOATS and not all(map(math.isfinite, values)):  # type: ignore[arg-type]
         raise ValueError(
             f"{tensor.name} has elements that are NaN or infinite, which JSON cannot hold: use binary data."
         )

@@ -77,7 +77,7 @@ def oip_routes(
                 return {"ready": ready()}, 200 if ready() else 503
             case ["models", "stats"]:
                 versions = [each for each in registry if client is None or client.may_use(each.name)]
-                return {"model_stats": [statistics_of(each, each.clock.now()) for each in versions]}, 200
+                return {"model_stats": list(map(statistics_of, versions))}, 200
         return None
 
     def about_model(model: ModelVersion, named: bool, what: str) -> Document:
@@ -89,7 +89,7 @@ def oip_routes(
             case "config":
                 return model_config(model), 200
             case "stats":
-                return {"model_stats": [statistics_of(each, each.clock.now()) for each in versions]}, 200
+                return {"model_stats": list(map(statistics_of, versions))}, 200
         return model_metadata(model, versions), 200
 
     def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None] | None:

@@ -15,14 +15,12 @@ import msgspec
 from tsctl.daemon.core.arena import Payload, Take
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.steps import Steps
-from tsctl.daemon.extensions.tensors.elements import pack_typed, size_of
+from tsctl.daemon.extensions.tensors.elements import size_of, types_of
 from tsctl.daemon.extensions.tensors.sizes import check_shape
-from tsctl.daemon.extensions.tensors.slices import SLICED_FROM, pack_numbers, pack_texts
+from tsctl.daemon.extensions.tensors.slices import SLICED_FROM, pack_numbers, pack_texts, pack_values
 from tsctl.daemon.model_settings.declarations import MOST_RANK
 
-_TYPES: dict[str, type] = {"BOOL": bool, "BYTES": str}
 _OPENING = re.compile(rb"[\[ \t\r\n]*")  # of all lists that contain the first element
-_FLOATS = ("FP16", "BF16", "FP32", "FP64")
 
 
 def pack_steps(
@@ -50,12 +48,12 @@ def pack_steps(
         if not count:
             raise BadRequest(f"The shape of {what} is {list(shape)}, which has no elements: send its data as [].")
         dims = shape if depth > 1 else (count,)
-        decode = _decoder(_type_of(datatype), 1).decode
+        decode = _decoder(types_of(datatype)[0], 1).decode
         if datatype == "BYTES":
             return (yield from pack_texts(what, dims, bytes(data), decode, take))
         return (yield from pack_numbers(what, datatype, dims, bytes(data), decode, take))
     try:
-        values = _decoder(_type_of(datatype), depth or 1).decode(data)
+        values = _decoder(types_of(datatype)[0], depth or 1).decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(f"The data of {what} is not {datatype}: {error}") from None
     if depth > 1 and not count:  # where a dimension is 0, those behind it leave no trace
@@ -67,10 +65,7 @@ def pack_steps(
         values = _flat(what, shape, values)
     if len(values) != count:
         raise BadRequest(f"{len(values)} elements for {what}; its shape {list(shape)} needs {count}.")
-    try:
-        return pack_typed(datatype, values)
-    except BadRequest as error:
-        raise BadRequest(f"The data of {what}: {error}") from None
+    return pack_values(what, datatype, values)
 
 
 def _flat(what: str, shape: Sequence[int], values: list[Any]) -> list[Any]:
@@ -90,10 +85,6 @@ def _decoder(kind: type, depth: int) -> msgspec.json.Decoder[Any]:
     for _ in range(depth):
         nested = list[nested]
     return msgspec.json.Decoder(nested)
-
-
-def _type_of(datatype: str) -> type:
-    return float if datatype in _FLOATS else _TYPES.get(datatype, int)
 
 
 def _depth(data: memoryview) -> int:

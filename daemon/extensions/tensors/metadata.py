@@ -7,19 +7,16 @@ from typing import Any
 
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.model_settings.declarations import DeclaredTensor, show_declaration
-from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.tensors import tensors_of
 from tsctl.daemon.models.version import ModelVersion
 
-SERVER = "tsctl"
 EXTENSIONS = ("binary_tensor_data", "model_configuration", "model_repository", "statistics")
-READY, UNAVAILABLE = "READY", "UNAVAILABLE"  # a version in the repository's index
 # Triton's names of the datatypes in a model's configuration (model_config.proto); BYTES is a string there.
 _TYPES = {"BYTES": "TYPE_STRING"}
 
 
 def server_metadata() -> dict[str, Any]:
-    return {"name": SERVER, "version": version("tsctl"), "extensions": list(EXTENSIONS)}
+    return {"name": "tsctl", "version": version("tsctl"), "extensions": list(EXTENSIONS)}
 
 
 def model_metadata(model: ModelVersion, versions: Iterable[ModelVersion]) -> dict[str, Any]:
@@ -59,16 +56,6 @@ def model_config(model: ModelVersion) -> dict[str, Any]:
     }
 
 
-def index_entry(model: ModelVersion) -> dict[str, str]:
-    ready = model.state is ModelState.READY
-    return {
-        "name": model.name,
-        "version": model.version,
-        "state": READY if ready else UNAVAILABLE,
-        "reason": "" if ready else model.word,
-    }
-
-
 def statistics(model: ModelVersion, ended: float | None) -> dict[str, Any]:
     """Return the statistics of a version: counts, and the sums of times in nanoseconds.
 
@@ -101,9 +88,9 @@ def statistics(model: ModelVersion, ended: float | None) -> dict[str, Any]:
     }
 
 
-def statistics_of(model: ModelVersion, now: float) -> dict[str, Any]:
-    """Return the statistics of a version as of now, on the daemon's clock."""
-    return statistics(model, last_answered(model.metrics, now, time.time()))
+def statistics_of(model: ModelVersion) -> dict[str, Any]:
+    """Return the statistics of a version as of now."""
+    return statistics(model, last_answered(model.metrics, model.clock.now(), time.time()))
 
 
 def last_answered(metrics: VersionMetrics, now: float, today: float) -> float | None:

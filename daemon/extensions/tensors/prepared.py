@@ -22,10 +22,9 @@ from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.job import Param, Reply
 from tsctl.daemon.extensions.tensors.answers import answer_of
 from tsctl.daemon.extensions.tensors.declared import check_datatypes, check_outputs, check_request
-from tsctl.daemon.extensions.tensors.elements import unpack
+from tsctl.daemon.extensions.tensors.elements import LENGTH
 from tsctl.daemon.extensions.tensors.forms import InferAnswer, InferRequest, Tensor, describe_tensor
 from tsctl.daemon.extensions.tensors.parameters import check_parameters, headers_of
-from tsctl.daemon.model_settings.declarations import DeclaredTensor
 from tsctl.daemon.models.tensors import ARRAYS, OUTPUT, file_outputs
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.tensor_heads import ElementHeads, Head, InferHead, TensorHead, WantedTensor
@@ -68,25 +67,17 @@ def typed_params(request: InferRequest, declared: Declared) -> tuple[list[Param]
             heads[name] = TensorHead(name, tensor.datatype, list(tensor.shape))
             params[name] = Param(name, "application/json", tensor.data)  # a handler has found lists in JSON there
             continue
-        single = tensor.datatype == "BYTES" and math.prod(tensor.shape) == 1  # of many, the event loop reads none
-        elements = unpack("BYTES", bytes(tensor.data)) if single else []
-        if len(elements) != 1:
+        if tensor.datatype != "BYTES" or math.prod(tensor.shape) != 1:
             found = f"{tensor.datatype} of shape {list(tensor.shape)}"
             raise BadRequest(f"The input {name} is {found}; the model takes BYTES of shape [1].")
-        (element,) = elements
-        assert isinstance(element, bytes)
+        element = bytes(tensor.data)[LENGTH.size :]
         params[name] = Param(name, "", _file(element) if kinds[name] in _FILES else element)
     return list(params.values()), ElementHeads([heads.get(name) for name in params]) if heads else None
 
 
-def output_of(outputs: Sequence[DeclaredTensor]) -> str:
-    """Return the name of the one output; `outputs` are the archive's, if it declares any."""
-    return outputs[0].name if outputs else OUTPUT
-
-
 def typed_answer(name: str, version: str, request_id: str, output: str, reply: Reply) -> InferAnswer:
     """Return the answer of a typed handler as one output of this name."""
-    data = len(reply.body).to_bytes(4, "little") + reply.body
+    data = LENGTH.pack(len(reply.body)) + reply.body
     return InferAnswer(name, version, request_id, {}, [Tensor(output, "BYTES", (1,), data, {})])
 
 
@@ -133,7 +124,8 @@ def prepare(model: ModelVersion, request: InferRequest) -> PreparedRequest:
         check_request(request, settings.inputs, settings.outputs)
     if model.declared is not None:
         check_parameters(request.parameters, model.parameter_headers, [each.name for each in model.declared.inputs])
-        read = partial(typed_answer, model.name, model.version, request.id, output_of(settings.outputs))
+        output = settings.outputs[0].name if settings.outputs else OUTPUT
+        read = partial(typed_answer, model.name, model.version, request.id, output)
         params, elements = typed_params(request, model.declared)
         if model.declared.outputs and elements is not None:
             check_datatypes(request, model.declared)

@@ -107,7 +107,7 @@ def pack_texts(
         at = expected.check(data, 0, 0)
         while len(shape) == 1 and (run := _TEXTS.match(data, at, at + _MOST_TEXT_BYTES)) is not None:
             values = _decoded(what, "BYTES", decode, run.group().rstrip(_SPACE)[:-1])
-            packed.add_piece(_pack(what, "BYTES", values))
+            packed.add_piece(pack_values(what, "BYTES", values))
             number += len(values)
             if number >= expected.count:
                 raise _Misfit
@@ -162,7 +162,7 @@ def _packed(what: str, datatype: str, decode: Callable[[bytes], Any], texts: Seq
     values = _decoded(what, datatype, decode, b",".join(texts))
     if len(values) != count:
         raise BadRequest(f"The data of {what} has an empty list, which does not fit its shape.")
-    return _pack(what, datatype, values)
+    return pack_values(what, datatype, values)
 
 
 def _decoded(what: str, datatype: str, decode: Callable[[bytes], Any], text: bytes) -> Sequence[Any]:
@@ -173,7 +173,8 @@ def _decoded(what: str, datatype: str, decode: Callable[[bytes], Any], text: byt
     return values
 
 
-def _pack(what: str, datatype: str, values: Sequence[Any]) -> bytes:
+def pack_values(what: str, datatype: str, values: Sequence[Any]) -> bytes:
+    """Return the bytes of flat values, as `pack_typed`; the error names the tensor."""
     try:
         return pack_typed(datatype, values)
     except BadRequest as error:
