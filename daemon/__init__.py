@@ -15,7 +15,7 @@ daemon never imports torch, so it starts in well under a second; the command lin
     __main__  server/  arguments → Config → assembly → serve → shutdown
     paths  settings  model_settings/  targets/  marfile
                        the doors of the command line: where files are, the tables of settings, what can be served
-    core/              floor 1: errors, job, arena (memory shared with workers), clock, logs, states
+    core/              floor 1: errors, job, arena (memory shared with workers), clock, logs, states, steps
       machine/         processes, memory, cgroups and GPUs, as the kernel and NVML tell
       texts/           JSON, whatever is in its texts
     events/            what an operator must not miss: one table of kinds, a ring, a file
@@ -42,13 +42,12 @@ daemon never imports torch, so it starts in well under a second; the command lin
       inference/       predictions, forms
       management/      TorchServe's management API; the control socket's documents
       observing/       events, batches and numbers for whoever watches the daemon
-      json_text/       large JSON in steps: its members found and counted, its syntax checked, before anything is built
-      tensors/         inference requests in tensors, and their answers: elements, JSON, binary data, declarations
     lifecycle/         the process: sockets and locks, the two ways into service, the service manager, its end
       upgrade/         its replacement: old and new
     extension          the seam between the core and the shelf: what a capability may add to a daemon
     declarations       what a capability adds to tables, and says of its protocol and its fields
-    extensions/        the shelf: a folder for each capability that the core does not know; its first line says which
+    extensions/        the shelf: a folder for each capability that the core does not know, and for what several of
+                       them are written with; its first line says which
     server/            the parts of a daemon, wired; the list of extensions
     tools/             programs of their own, never imported: `tsctl check`, `tune`
       fetch/           downloads one object of a store

@@ -12,7 +12,7 @@ MAY_READ_IT = {
     "daemon/core/logs.py": "the stamp of a line",
     "daemon/api/access_log.py": "the stamp of a line",
     "daemon/api/observing/batches.py": "when a batch ended, for people",
-    "daemon/api/tensors/metadata.py": "when a model answered last, for people",
+    "daemon/extensions/tensors/metadata.py": "when a model answered last, for people",
     "daemon/extensions/scaling/service.py": "when the number of workers was changed, for people",
     "daemon/extensions/residency/service.py": "when a version was used and will be unloaded, for people",
     "daemon/api/observing/live.py": "when the numbers were read, for people",

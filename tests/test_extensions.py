@@ -2,8 +2,10 @@
 
 import subprocess
 import sys
+from collections.abc import Collection
 
 from tests.lab.house import CAPABILITIES, core, hits
+from tests.lab.left_out import libraries
 from tests.places import ROOT
 from tests.test_imports import SOURCES, imports_of, within
 from tsctl.daemon.extension import Extension
@@ -24,15 +26,26 @@ def folder_of(module: str) -> str:
     return module.removeprefix(f"{SHELF}.").partition(".")[0] if within(module, (f"{SHELF}",)) else ""
 
 
-def test_one_file_alone_imports_extensions_from_elsewhere() -> None:
-    found = {
+def importers(folders: Collection[str]) -> set[str]:
+    """Return the modules that import one of these folders of the shelf, and lie elsewhere."""
+    return {
         module
         for module, path in SOURCES.items()
         for name in imports_of(path)
-        if folder_of(name) and folder_of(name) != folder_of(module)
+        if folder_of(name) in folders and folder_of(name) != folder_of(module)
     }
 
-    assert found == {LIST}
+
+def test_one_file_alone_imports_extensions_from_elsewhere() -> None:
+    assert importers([each.name for each in EXTENSIONS]) == {LIST}
+
+
+def test_extensions_alone_import_the_libraries_of_the_shelf() -> None:
+    found = {name: {folder_of(module) for module in importers([name])} for name in libraries()}
+
+    assert found == libraries()
+    assert all(found.values())
+    assert set[str]().union(*found.values()) <= {each.name for each in EXTENSIONS}
 
 
 def test_no_file_of_the_core_names_an_extension_that_is_whole() -> None:
@@ -40,10 +53,10 @@ def test_no_file_of_the_core_names_an_extension_that_is_whole() -> None:
     assert hits(core(), *WHOLE) == []
 
 
-def test_each_folder_of_the_shelf_is_one_word_in_the_list() -> None:
+def test_each_folder_of_the_shelf_is_one_word_in_the_list_or_a_library() -> None:
     folders = {path.parent.name for path in (ROOT / "daemon/extensions").glob("*/__init__.py")}
 
-    assert sorted(each.name for each in EXTENSIONS) == sorted(folders)
+    assert sorted(each.name for each in EXTENSIONS) == sorted(folders - {*libraries()})
     assert all(isinstance(each, Extension) for each in EXTENSIONS)
 
 

@@ -29,10 +29,11 @@ import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Protocol
 
 from tsctl.daemon.core.places import Places, pages
+from tsctl.daemon.core.steps import Steps
 
 SHARED_FROM = 64 * 1024  # bytes; below, the socket costs less: eight bodies of 100 B 103 µs there and back
 SIZE = 1024**3  # bytes of addresses, not of memory
@@ -159,7 +160,7 @@ def gather(body: bytearray, storage: Storage | None) -> Payload:
 Take = Callable[[int], Lease | None]  # returns a place in the arena of so many bytes; None if there is none
 
 
-def share_steps(value: bytes, take: Take | None) -> Generator[None, None, Payload]:
+def share_steps(value: bytes, take: Take | None) -> Steps[Payload]:
     """Copy a large value into the arena, in steps, and return it: a frame would copy it twice at once, 1.4 ms a MiB."""
     stored = take(len(value)) if take is not None and len(value) >= SHARED_FROM else None
     if stored is None:

@@ -24,11 +24,11 @@ from tsctl.daemon.core.errors import DaemonError, RequirementsFailed, StartError
 from tsctl.daemon.core.job import Job, Param, Piece, Reply
 from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.http.messages import new_request_id
-from tsctl.daemon.models.file_tensors import file_tensors
 from tsctl.daemon.models.registering.spec import mode_of
 from tsctl.daemon.models.registrar import Registrar, Registration
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.settings import Overrides
+from tsctl.daemon.models.tensors import file_tensors
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.tools.telling import tell

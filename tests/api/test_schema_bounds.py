@@ -12,11 +12,8 @@ from typing import Any
 import pytest
 
 from tests.kit.protocols import PROTOCOLS, Cases
-from tests.lab.benchmarks import schemas
-from tsctl.daemon.api.json_text.syntax import check_syntax
-from tsctl.daemon.api.tensors import requests as tensors
-from tsctl.daemon.api.tensors.steps import Steps
 from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.core.steps import Steps
 from tsctl.daemon.http.limits import BodyTooLarge
 
 SIZE = 160 * 1024  # bytes; the bodies that were slow took 120 ms of these
@@ -25,34 +22,8 @@ LONGEST = 0.04  # seconds of the thread's time that one step may take: in a daem
 MOST_MEMORY = 8  # bytes for each of the body: elements of eight bytes for a digit, or a copy and what is counted
 WINDOWS = 2**20  # bytes besides: those that are walked at a time, and as many values as may be
 Begin = Callable[[bytes], Steps[Any]]
-
-
-def infer(body: bytes) -> Steps[Any]:
-    return tensors.parse_steps(body)
-
-
-def plain(body: bytes) -> Steps[Any]:
-    return check_syntax(memoryview(body))
-
-
-def infer_cases(size: int) -> Cases:
-    for name, body in schemas.json_bodies(tensors._WrittenRequest, size):
-        yield infer, name, body()
-
-
-def plain_cases(size: int) -> Cases:
-    for name, body in schemas.json_bodies(tensors._WrittenRequest, size):
-        yield plain, name, body()
-
-
-EXTENDED = [pytest.param(cases, id=name) for protocol in PROTOCOLS for name, cases in protocol.cases.items()]
 EVERY = pytest.mark.parametrize(
-    "cases",
-    [
-        pytest.param(infer_cases, id="tensors"),
-        pytest.param(plain_cases, id="any JSON"),
-        *EXTENDED,
-    ],
+    "cases", [pytest.param(cases, id=name) for protocol in PROTOCOLS for name, cases in protocol.cases.items()]
 )
 
 
@@ -88,7 +59,7 @@ def check_each_step(cases: Callable[[int], Cases]) -> None:
 
 
 @pytest.mark.slow  # each allocation is traced; protobuf's are not Python's, and its fields are counted
-@pytest.mark.parametrize("cases", [pytest.param(infer_cases, id="tensors"), *EXTENDED])
+@EVERY
 def test_little_is_built_of_it_whatever_field_is_filled(cases: Callable[[int], Cases]) -> None:
     peaks = {}
     for begin, name, body in cases(SMALL):

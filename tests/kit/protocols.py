@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from tests.places import ROOT
-from tsctl.daemon.api.tensors.steps import Steps
+from tsctl.daemon.core.steps import Steps
 from tsctl.daemon.http.router import Route
 from tsctl.daemon.models.registry import Registry
 

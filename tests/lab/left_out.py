@@ -1,10 +1,11 @@
 """`python -m tests.lab leave-out NAME … [--sources] [-- ARGUMENT OF PYTEST …]`: delete extensions; the rest passes.
 
-A copy of the tree loses the extensions' folders, what others' tests tell of both (`with_NAME.txt`), a program of the
-laboratory that checks their rules, and their words in daemon/server/extensions.py; its generated pages are written
-anew, links to their guides become text, and their verbs words. Then lint, types, and the tests of `make test` run
-there: on a wheel those that touch compiled modules, unless --sources is given. The copy has an environment of its own,
-in which nothing of the original is found, by Python or by mypy.
+A copy of the tree loses the extensions' folders, those of libraries of the shelf that nothing else uses, what others'
+tests tell of both (`with_NAME.txt`), a program of the laboratory that checks their rules, and their words in
+daemon/server/extensions.py; its generated pages are written anew, links to their guides become text, and their verbs
+words. Then lint, types, and the tests of `make test` run there: on a wheel those that touch compiled modules, unless
+--sources is given. The copy has an environment of its own, in which nothing of the original is found, by Python or by
+mypy.
 
 Several together cost as much as one, but hide what the others would show about each: their own tests, their types and
 their pages are gone, too. So the nightly workflow leaves out each extension twice, in two groups that have nothing
@@ -42,6 +43,25 @@ def places_of(name: str) -> tuple[str, ...]:
     """Return the folders and files of an extension, as far as it may have them."""
     folders = [f"{program}/extensions/{name}" for program in ("daemon", "handlers", "tsctl", "tests")]
     return (*folders, *CHECKED_BY.get(name, ())[:1], f"docs/guides/{name}.md")
+
+
+def libraries() -> dict[str, set[str]]:
+    """Return the folders of the shelf that have no word in the list → the other folders whose files import each."""
+    shelf, known = ROOT / SHELVES[0], (ROOT / LIST).read_text()
+    texts = {
+        file.parent.name: "".join(each.read_text() for each in file.parent.rglob("*.py"))
+        for file in shelf.glob("*/__init__.py")
+    }
+    return {
+        name: {other for other, text in texts.items() if other != name and f"daemon.extensions.{name}." in text}
+        for name in texts
+        if without(known, name) == known
+    }
+
+
+def with_libraries(names: Iterable[str]) -> list[str]:
+    """Return these extensions, and the libraries of which they are the only users."""
+    return [*names, *(library for library, users in libraries().items() if users <= {*names})]
 
 
 def without(text: str, name: str) -> str:
@@ -82,10 +102,13 @@ def gone(names: Iterable[str]) -> set[str]:
     Raises:
         ValueError: one of them is none.
     """
-    found, files = set[str](), listed()
+    found, files, shared = set[str](), listed(), libraries()
     for name in names:
         if not any((ROOT / folder / name / "__init__.py").exists() for folder in SHELVES):
             raise ValueError(f"`{name}` is no extension: neither {' nor '.join(SHELVES)} has it")
+        if name in shared:
+            raise ValueError(f"`{name}` is no extension, but a library of {', '.join(sorted(shared[name]))}")
+    for name in with_libraries(names):
         own = places_of(name)
         below = tuple(f"{place}/" for place in own)
         found |= {each for each in files if each in own or each.startswith(below) or each.endswith(f"/with_{name}.txt")}
@@ -98,7 +121,8 @@ def leave_out(names: Sequence[str], tree: Path) -> None:
     Raises:
         ValueError: one of them is none.
     """
-    left_out, verbs = gone(names), {name: verbs_of(name) for name in names}
+    left_out, names = gone(names), with_libraries(names)
+    verbs = {name: verbs_of(name) for name in names}
     for each in listed():
         if each in left_out:
             continue

@@ -7,20 +7,30 @@ import pytest
 import yaml
 
 from tests.environments import make_environment_of
-from tests.lab.left_out import PROGRAMS, SHELVES, TORCHSERVE, gone
+from tests.lab.left_out import PROGRAMS, SHELVES, TORCHSERVE, gone, libraries, with_libraries
 from tests.places import ROOT
 
 
 def test_each_night_each_is_left_out_where_all_others_are_there_in_one_of_its_runs() -> None:
     workflow = yaml.safe_load((ROOT / PROGRAMS[1]).read_text())
     commands = [each.split() for each in workflow["jobs"]["proof"]["strategy"]["matrix"]["command"]]
-    left = [file.parent.name for shelf in SHELVES for file in (ROOT / shelf).glob("*/__init__.py")]
+    folders = {file.parent.name for shelf in SHELVES for file in (ROOT / shelf).glob("*/__init__.py")}
+    left = sorted(folders - {*libraries()})
     # Where some have been left out, the workflow still names them.
     runs = [[name for name in words[4:] if name in left] for words in commands if words[3:4] == ["leave-out"]]
 
     without_it = {name: [gone(run) for run in runs if name in run] for name in left}
     assert [name for name in left if not without_it[name]] == []
+    assert {name for run in runs for name in with_libraries(run)} >= {*libraries()}
     assert {file for name in left for file in set[str].intersection(*without_it[name]) - gone([name])} == set()
+
+
+def test_a_library_of_the_shelf_goes_with_the_last_extension_that_imports_it() -> None:
+    for library, users in libraries().items():
+        assert library in with_libraries(users)
+        assert not any(library in with_libraries(users - {user}) for user in users)
+        with pytest.raises(ValueError, match=f"`{library}` is no extension, but a library of "):
+            gone([library])
 
 
 @pytest.mark.slow

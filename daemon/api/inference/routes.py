@@ -29,7 +29,6 @@ from tsctl.daemon.api.inference.predict import as_instances, parameters_of, pred
 from tsctl.daemon.api.inference.raw_forms import RawForm, take_as_json
 from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.api.inference.welcome import welcome
-from tsctl.daemon.api.tensors.declared import tensors_of
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound, WorkflowsNotServed
 from tsctl.daemon.core.job import Param
 from tsctl.daemon.http.exchange import Exchange
@@ -37,6 +36,7 @@ from tsctl.daemon.http.messages import Request, json_response, status_response
 from tsctl.daemon.http.router import ELSEWHERE, Route
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import answering, answering_of, are_ready, steer, steer_again
+from tsctl.daemon.models.tensors import tensors_of
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.wire import Declared
 

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 from tsctl.daemon.api.inference.predict import read_time
-from tsctl.daemon.api.tensors.steps import Steps
 from tsctl.daemon.core.errors import DaemonError, Stopping, WaitedTooLong
 from tsctl.daemon.core.job import Param, TimeBudget
+from tsctl.daemon.core.steps import Steps
 from tsctl.daemon.core.timing import duration
 from tsctl.daemon.http.exchange import Exchange
 

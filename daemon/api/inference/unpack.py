@@ -9,9 +9,9 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from tsctl.daemon.api.inference.turns import Reading, Turns
-from tsctl.daemon.api.tensors.steps import Steps
 from tsctl.daemon.core.arena import Gathered, Take
 from tsctl.daemon.core.errors import BadRequest, DaemonError
+from tsctl.daemon.core.steps import Steps
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.limits import BodyTooLarge

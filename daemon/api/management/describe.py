@@ -12,9 +12,9 @@ from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.metrics.histogram import Recent
 from tsctl.daemon.models.archives.manifest import misspelt
-from tsctl.daemon.models.file_tensors import file_tensors
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.reporting.trouble import troubles
+from tsctl.daemon.models.tensors import file_tensors
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.workers.engine import Worker, local_pid

@@ -8,8 +8,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
-from tsctl.daemon.api.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
-from tsctl.daemon.api.tensors.prepared import PreparedRequest, prepare
 from tsctl.daemon.core.errors import DaemonError, ModelNotFound, NoReadyWorker, NotServed, VersionNotFound
 from tsctl.daemon.core.job import Piece, Reply
 from tsctl.daemon.extensions.grpc.codes import Code
@@ -17,6 +15,8 @@ from tsctl.daemon.extensions.grpc.heads import CallHead
 from tsctl.daemon.extensions.grpc.prediction import CallFailed, ServiceParts, replies_at_end, replies_to
 from tsctl.daemon.extensions.grpc.tensor_contents import read_steps, write_steps
 from tsctl.daemon.extensions.grpc.waiting.in_order import in_order
+from tsctl.daemon.extensions.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
+from tsctl.daemon.extensions.tensors.prepared import PreparedRequest, prepare
 from tsctl.daemon.models.routing.steering import answering, answering_of, are_ready
 from tsctl.daemon.models.version import ModelVersion
 
@@ -89,7 +89,7 @@ class OpenInferenceService:
             head.check_model(request.name)
             model = self._registry.find(request.name, request.version or None)
             versions = [model] if request.version else self._registry.versions(model.name)
-        documents = [statistics_of(each, each.clock.now()) for each in versions]
+        documents = list(map(statistics_of, versions))
         for document in documents:
             del document["batch_stats"]
         return self._message("ModelStatistics")(model_stats=documents)

@@ -21,8 +21,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tsctl.daemon.api.tensors.unserved import CALLS as UNSERVED_CALLS
-from tsctl.daemon.api.tensors.unserved import unserved
 from tsctl.daemon.core.client import Clients, LimitedClient
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.errors import DaemonError, StartError, Stopping
@@ -34,6 +32,8 @@ from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
 from tsctl.daemon.extensions.grpc.waiting.in_order import StepTurns
 from tsctl.daemon.extensions.grpc.waiting.incoming import CALLS, OPEN_CALLS, SHARE, Incoming, TooManyCalls, plain
 from tsctl.daemon.extensions.grpc.waiting.writing import Writing
+from tsctl.daemon.extensions.tensors.unserved import CALLS as UNSERVED_CALLS
+from tsctl.daemon.extensions.tensors.unserved import unserved
 from tsctl.daemon.http.forwarded import TrustedProxies
 from tsctl.daemon.http.messages import Request, new_request_id
 

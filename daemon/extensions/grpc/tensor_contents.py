@@ -4,15 +4,15 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tsctl.daemon.api.tensors.elements import size_of, slices
-from tsctl.daemon.api.tensors.forms import InferAnswer, InferRequest, Parameters, Tensor, WantedOutput
-from tsctl.daemon.api.tensors.parameters import OF_INPUTS, OF_OUTPUTS, check_served
-from tsctl.daemon.api.tensors.sizes import check_shape, check_steps
-from tsctl.daemon.api.tensors.steps import Steps
 from tsctl.daemon.core.arena import Payload, Take, share_steps
 from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.core.steps import Steps
 from tsctl.daemon.extensions.grpc.protos.contents import pack_contents
 from tsctl.daemon.extensions.grpc.protos.limits import MOST_PARAMETERS, write_number
+from tsctl.daemon.extensions.tensors.elements import size_of, slices
+from tsctl.daemon.extensions.tensors.forms import InferAnswer, InferRequest, Parameters, Tensor, WantedOutput
+from tsctl.daemon.extensions.tensors.parameters import OF_INPUTS, OF_OUTPUTS, check_served
+from tsctl.daemon.extensions.tensors.sizes import check_shape, check_steps
 from tsctl.daemon.model_settings.declarations import LONGEST_NAME, MOST_TENSORS
 
 # Datatype → the field of InferTensorContents; FP16 and BF16 have none.
@@ -109,7 +109,7 @@ def _tensor(written: Any, raw: bytes | None, take: Take | None) -> Steps[Tensor]
         if written.contents:
             raise BadRequest(f"Input {written.name} has both contents and raw_input_contents.")
         data = yield from share_steps(raw, take)
-    yield from check_steps(what, written.datatype, shape, data)
+        yield from check_steps(what, written.datatype, shape, data)
     return Tensor(written.name, written.datatype, shape, data, _parameters(written.parameters))
 
 

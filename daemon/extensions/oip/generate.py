@@ -18,20 +18,19 @@ import msgspec
 from tsctl.daemon.api.inference.predict import predict
 from tsctl.daemon.api.inference.text_answers import TextAnswer, text_of
 from tsctl.daemon.api.inference.turns import Reading, Turns
-from tsctl.daemon.api.json_text.syntax import check_syntax
-from tsctl.daemon.api.json_text.walk import JsonText
-from tsctl.daemon.api.tensors.declared import ARRAYS
-from tsctl.daemon.api.tensors.elements import unpack
-from tsctl.daemon.api.tensors.forms import InferRequest, Parameters, Tensor
-from tsctl.daemon.api.tensors.prepared import PreparedRequest, prepare
-from tsctl.daemon.api.tensors.requests import WrittenTensor, read_parameters, tensor_steps
-from tsctl.daemon.api.tensors.steps import Steps, finish
-from tsctl.daemon.core.arena import Lease, Payload
+from tsctl.daemon.core.arena import Payload
 from tsctl.daemon.core.errors import BadRequest, DaemonError, NotServed
 from tsctl.daemon.core.job import Param, Reply
+from tsctl.daemon.core.steps import Steps, finish
+from tsctl.daemon.extensions.json_text.walk import read_members
+from tsctl.daemon.extensions.tensors.elements import unpack
+from tsctl.daemon.extensions.tensors.forms import InferRequest, Parameters, Tensor
+from tsctl.daemon.extensions.tensors.prepared import PreparedRequest, prepare
+from tsctl.daemon.extensions.tensors.written import WrittenTensor, read_parameters, tensor_steps
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.limits import MOST_JSON
 from tsctl.daemon.http.messages import json_response
+from tsctl.daemon.models.tensors import ARRAYS
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.texts.near import did_you_mean
 
@@ -42,7 +41,6 @@ _SHOWN = 100  # characters of a name in a message
 
 Members = dict[str, msgspec.Raw]
 Inputs = tuple[Mapping[str, str], list[str]]  # the kind of each, and which are texts
-_members = msgspec.json.Decoder(Members)
 
 
 def generate(
@@ -184,18 +182,7 @@ def _request_of(
 
 def _read_steps(body: Payload) -> Steps[Members]:
     """Return, in steps, the members of a request. Raise BadRequest if it is no object, or has too many."""
-    view = body.view if isinstance(body, Lease) else memoryview(body)
-    found: Members = {}
-    if len(view) > MOST_JSON:
-        text = JsonText(view)
-        for each in (yield from text.document(MOST_MEMBERS, "the request")):
-            yield from check_syntax(view[each.start : each.end])
-            found[each.name] = msgspec.Raw(view[each.start : each.end])
-        return found
-    try:
-        found = _members.decode(view)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(f"The request is no JSON object: {error}.") from None
+    found, _ = yield from read_members(body, MOST_MEMBERS, MOST_JSON)
     if len(found) > MOST_MEMBERS:
         raise BadRequest(f"The request has {len(found)} members; at most {MOST_MEMBERS} are read.")
     return found

@@ -6,13 +6,15 @@ from typing import Any
 
 from tsctl.daemon.api.inference.predict import predict
 from tsctl.daemon.api.inference.turns import Reading, Turns
-from tsctl.daemon.api.json_text.syntax import check_syntax
-from tsctl.daemon.api.tensors.forms import InferRequest
-from tsctl.daemon.api.tensors.prepared import HEAD_LENGTH, as_asked, prepare
-from tsctl.daemon.api.tensors.requests import READ_AT_ONCE, parse_steps
-from tsctl.daemon.api.tensors.steps import Steps, finish
 from tsctl.daemon.core.arena import Lease, Payload
 from tsctl.daemon.core.errors import BadRequest, DaemonError
+from tsctl.daemon.core.steps import Steps, finish
+from tsctl.daemon.extensions.json_text.syntax import check_syntax
+from tsctl.daemon.extensions.oip.answers import as_asked
+from tsctl.daemon.extensions.oip.requests import READ_AT_ONCE, parse_steps
+from tsctl.daemon.extensions.tensors.answers import HEAD_LENGTH
+from tsctl.daemon.extensions.tensors.forms import InferRequest
+from tsctl.daemon.extensions.tensors.prepared import prepare
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request
 from tsctl.daemon.models.version import ModelVersion

@@ -17,12 +17,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tsctl.daemon.api.inference.turns import Turns
-from tsctl.daemon.api.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
-from tsctl.daemon.api.tensors.unserved import unserved
 from tsctl.daemon.core.client import LimitedClient
 from tsctl.daemon.core.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.extensions.oip.generate import GENERATE, STREAM, generate
 from tsctl.daemon.extensions.oip.infer import infer
+from tsctl.daemon.extensions.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
+from tsctl.daemon.extensions.tensors.unserved import unserved
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, check_query, json_response
 from tsctl.daemon.http.router import Route
@@ -77,7 +77,7 @@ def oip_routes(
                 return {"ready": ready()}, 200 if ready() else 503
             case ["models", "stats"]:
                 versions = [each for each in registry if client is None or client.may_use(each.name)]
-                return {"model_stats": [statistics_of(each, each.clock.now()) for each in versions]}, 200
+                return {"model_stats": list(map(statistics_of, versions))}, 200
         return None
 
     def about_model(model: ModelVersion, named: bool, what: str) -> Document:
@@ -89,7 +89,7 @@ def oip_routes(
             case "config":
                 return model_config(model), 200
             case "stats":
-                return {"model_stats": [statistics_of(each, each.clock.now()) for each in versions]}, 200
+                return {"model_stats": list(map(statistics_of, versions))}, 200
         return model_metadata(model, versions), 200
 
     def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None] | None:

@@ -4,18 +4,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from tsctl.daemon.api.inference.routes import inference_routes
-from tsctl.daemon.api.tensors.metadata import READY, index_entry, statistics_of
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.declarations import Samples
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.oip import METRICS
 from tsctl.daemon.extensions.oip.routes import oip_routes
+from tsctl.daemon.extensions.tensors.metadata import statistics_of
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response
 from tsctl.daemon.http.router import Audience, Route
 from tsctl.daemon.models.registrar import Registrar, no_progress
 from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.reporting.model_state import ModelState
+from tsctl.daemon.models.version import ModelVersion
 
+READY, UNAVAILABLE = "READY", "UNAVAILABLE"  # a version in the repository's index
 _LOADING = "load"
 _DEPENDENTS = "unload_dependents"  # Triton's clients always send it
 _SHOWN = 100  # characters of a name in a message
@@ -71,6 +74,16 @@ def repository_routes(registry: Registry, registrar: Registrar) -> dict[str, Rou
     return {"v2": route}
 
 
+def index_entry(model: ModelVersion) -> dict[str, str]:
+    ready = model.state is ModelState.READY
+    return {
+        "name": model.name,
+        "version": model.version,
+        "state": READY if ready else UNAVAILABLE,
+        "reason": "" if ready else model.word,
+    }
+
+
 def _member(exchange: Exchange, name: str, usual: Any, kind: str) -> Any:
     """Return the one member that a request's body may have; without it, or as null, what is usual.
 
@@ -103,10 +116,7 @@ class OipService(Service):
 
     def samples(self) -> Samples:
         """Yield Triton's metrics of each version, which repeat ours under other names."""
-        told = [
-            ((each.name, each.version), statistics_of(each, each.clock.now()) | {"waiting": each.waiting})
-            for each in self._registry
-        ]
+        told = [((each.name, each.version), statistics_of(each) | {"waiting": each.waiting}) for each in self._registry]
         for _, path in METRICS.values():
             yield [(labels, _value(document, path)) for labels, document in told]
 

@@ -10,13 +10,13 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from tsctl.daemon.api.json_text.syntax import WINDOW, check_syntax
-from tsctl.daemon.api.json_text.texts import gather_text
-from tsctl.daemon.api.json_text.walk import Found, JsonText
-from tsctl.daemon.api.tensors.steps import Steps, finish
 from tsctl.daemon.core.arena import Gathered, Lease, Payload
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.job import Param
+from tsctl.daemon.core.steps import Steps, finish
+from tsctl.daemon.extensions.json_text.syntax import WINDOW
+from tsctl.daemon.extensions.json_text.walk import Found, JsonText, read_members
+from tsctl.daemon.extensions.openai.texts import gather_text
 
 COMPLETIONS, CHAT = "v1/completions", "v1/chat/completions"
 _JSON, _TEXT = "application/json", "text/plain"
@@ -101,7 +101,6 @@ class _Part(msgspec.Struct):
 
 
 Members = dict[str, msgspec.Raw]
-_members = msgspec.json.Decoder(Members)
 _messages = msgspec.json.Decoder(list[_Message])
 _message = msgspec.json.Decoder(_Message)
 _part = msgspec.json.Decoder(_Part)
@@ -130,8 +129,7 @@ def read_steps(body: Payload, *, chat: bool) -> Steps[Asked]:
     Raises:
         BadRequest: the body is no JSON, or a member is missing, invalid or not supported, or there are too many.
     """
-    places: dict[str, Found] = {}
-    members = (yield from _walked(body, places)) if is_long(body) else _decoded_members(body)
+    members, places = yield from read_members(body, MOST_MEMBERS, WINDOW)
     if len(members) > MOST_MEMBERS:
         raise BadRequest(f"The request has {len(members)} members; at most {MOST_MEMBERS} are allowed.")
     name, _, version = _member(members, "model", _name, "a model's name").partition("/")
@@ -151,28 +149,9 @@ def read_steps(body: Payload, *, chat: bool) -> Steps[Asked]:
     return Asked(name, version or None, stream, params)
 
 
-def _decoded_members(body: Payload) -> Members:
-    try:
-        return _members.decode(body if isinstance(body, bytes) else body.view)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(f"The request is no JSON object: {error}.") from None
-
-
 def _value_of(body: Payload, of: Found) -> Payload:
     """Return a member's bytes, in the arena if the body is there: no frame has to copy them."""
     return body[of.start : of.end] if isinstance(body, bytes) else body.part(of.start, of.end)
-
-
-def _walked(body: Payload, places: dict[str, Found]) -> Steps[Members]:
-    """Return the members of a large request, and note in `places` where they are."""
-    text = JsonText(memoryview(body) if isinstance(body, bytes) else body.view)
-    members: Members = {}
-    for each in (yield from text.document(MOST_MEMBERS, "the request")):
-        value = text.data[each.start : each.end]
-        yield from check_syntax(value)
-        members[each.name] = msgspec.Raw(value)
-        places[each.name] = each
-    return members
 
 
 def _gather_transcript(members: Members, into: Gathered) -> Steps[None]:

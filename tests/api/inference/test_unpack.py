@@ -10,10 +10,10 @@ import pytest
 
 from tests.api.house import House
 from tsctl.daemon.api.inference.unpack import ANY_RATIO, MOST_RATIO, STEP, Unpacked, unpack_steps
-from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.core.arena import Arena, Lease
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.places import pages
+from tsctl.daemon.core.steps import finish
 from tsctl.daemon.http.bounds.receiving import NoRoom, ReceiveBudget
 from tsctl.daemon.http.messages import Request
 from tsctl.daemon.models.version import ModelVersion

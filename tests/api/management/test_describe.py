@@ -11,9 +11,9 @@ from tsctl.daemon.api.management.describe import describe, version_gpu_memory
 from tsctl.daemon.api.management.routes import order_of
 from tsctl.daemon.api.observing.live import live_document
 from tsctl.daemon.declarations import VersionView
-from tsctl.daemon.models.file_tensors import file_tensors
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.settings import Overrides
+from tsctl.daemon.models.tensors import file_tensors
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.handlers.wire import Declared, Input

@@ -3,13 +3,13 @@
 from google.protobuf.message import DecodeError
 
 from tests.lab.fuzz.targets import Target
-from tsctl.daemon.api.tensors.forms import InferAnswer
-from tsctl.daemon.api.tensors.sizes import check_steps as check_bytes
-from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.core.steps import finish
 from tsctl.daemon.extensions.grpc.protos.limits import check_steps
 from tsctl.daemon.extensions.grpc.protos.messages import message_class, request_class
 from tsctl.daemon.extensions.grpc.tensor_contents import read_steps, write_steps
+from tsctl.daemon.extensions.tensors.forms import InferAnswer
+from tsctl.daemon.extensions.tensors.sizes import check_steps as check_bytes
 
 _REQUEST = message_class("inference.ModelInferRequest")
 _RECEIVED = request_class("inference.ModelInferRequest")

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tsctl.daemon.api.tensors.forms import InferRequest
-from tsctl.daemon.api.tensors.steps import finish
+from tsctl.daemon.core.steps import finish
 from tsctl.daemon.extensions.grpc.protos.messages import message_class, request_class
 from tsctl.daemon.extensions.grpc.tensor_contents import read_steps
+from tsctl.daemon.extensions.tensors.forms import InferRequest
 
 _CONTENTS = {
     "BOOL": "bool_contents", "BYTES": "bytes_contents", "FP32": "fp32_contents", "FP64": "fp64_contents",

@@ -1,10 +1,10 @@
 """A JSON request as `tsctl bench` makes a message of it: read by protobuf itself, and as the daemon reads it."""
 
 from tests.tsctl.tensors.test_requests import WHOLE, read
-from tsctl.daemon.api.tensors.elements import pack
-from tsctl.daemon.api.tensors.steps import finish
+from tsctl.daemon.core.steps import finish
 from tsctl.daemon.extensions.grpc.protos.messages import message_class, request_class
 from tsctl.daemon.extensions.grpc.tensor_contents import read_steps
+from tsctl.daemon.extensions.tensors.elements import pack
 from tsctl.tensors.bodies import write_grpc_message
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.core.steps import finish
 from tsctl.daemon.extensions.grpc.protos.limits import (
     AT_ONCE,
     MOST_FIELDS,

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from tests.extensions.grpc.client import GrpcHouse, grpc_house, jobs_of
-from tsctl.daemon.api.tensors.elements import pack
-from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.core.arena import COPIED_AT_ONCE, Arena, Lease
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.job import Piece, Reply
 from tsctl.daemon.core.places import pages
+from tsctl.daemon.core.steps import finish
 from tsctl.daemon.extensions.grpc.oip import SERVICES
 from tsctl.daemon.extensions.grpc.protos import messages
 from tsctl.daemon.extensions.grpc.protos.messages import message_class, request_class
 from tsctl.daemon.extensions.grpc.tensor_contents import read_steps
+from tsctl.daemon.extensions.tensors.elements import pack
 from tsctl.handlers.wire import Declared, Input
 
 pytestmark = pytest.mark.slow  # a real server and client

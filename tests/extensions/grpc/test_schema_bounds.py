@@ -7,7 +7,7 @@ from google.protobuf.message import DecodeError
 from tests.api.test_schema_bounds import Begin, check_each_step
 from tests.extensions.grpc import schemas
 from tests.kit.protocols import Cases
-from tsctl.daemon.api.tensors.steps import Steps
+from tsctl.daemon.core.steps import Steps
 from tsctl.daemon.extensions.grpc.protos.limits import check_steps
 from tsctl.daemon.extensions.grpc.protos.messages import request_class
 from tsctl.daemon.extensions.grpc.tensor_contents import read_steps as message_steps

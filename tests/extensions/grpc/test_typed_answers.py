@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from tsctl.daemon.api.tensors.elements import pack
-from tsctl.daemon.api.tensors.forms import InferAnswer, Tensor
-from tsctl.daemon.api.tensors.steps import finish
+from tsctl.daemon.core.steps import finish
 from tsctl.daemon.extensions.grpc.protos.messages import message_class
 from tsctl.daemon.extensions.grpc.tensor_contents import write_steps
+from tsctl.daemon.extensions.tensors.elements import pack
+from tsctl.daemon.extensions.tensors.forms import InferAnswer, Tensor
 
 COUNT = 20_000
 VALUES: dict[str, tuple[str, list[Any]]] = {

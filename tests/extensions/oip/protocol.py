@@ -2,15 +2,16 @@
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 from tests.kit.protocols import Body, Cases, Protocol, Sized
 from tests.lab.benchmarks import schemas
 from tsctl.daemon.api.inference.unpack import Unpacked, unpack_steps
-from tsctl.daemon.api.tensors import requests
-from tsctl.daemon.api.tensors.steps import Steps
+from tsctl.daemon.core.steps import Steps
+from tsctl.daemon.extensions.json_text.syntax import check_syntax
+from tsctl.daemon.extensions.oip import requests
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.messages import Request
 
@@ -26,6 +27,15 @@ def describes(model: str) -> tuple[str, ...]:
 
 def worst_bodies(size: int) -> Iterator[tuple[str, Body]]:
     return schemas.json_bodies(requests._WrittenRequest, size)
+
+
+def cases_of(read: Callable[[bytes], Steps[Any]], size: int) -> Cases:
+    for name, body in worst_bodies(size):
+        yield read, name, body()
+
+
+def plain(body: bytes) -> Steps[Any]:
+    return check_syntax(memoryview(body))
 
 
 def packed(body: bytes) -> Steps[Any]:
@@ -65,6 +75,9 @@ def oversized(model: str, size: int) -> tuple[tuple[str, bytes, str], ...]:
 
 PROTOCOL = Protocol(
     name="OIP", predict=predict, records=True, lists=("/v2/models/stats",), describes=describes,
-    ready=("/v2/health/ready", "/v2/models/m/ready"), cases={"/v2, gzip": packed_cases}, sized=sized,
-    oversized=oversized,
+    ready=("/v2/health/ready", "/v2/models/m/ready"), sized=sized, oversized=oversized,
+    cases={
+        "tensors": partial(cases_of, requests.parse_steps), "any JSON": partial(cases_of, plain),
+        "/v2, gzip": packed_cases,
+    },
 )  # fmt: skip

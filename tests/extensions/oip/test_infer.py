@@ -9,8 +9,8 @@ import pytest
 
 from tests.api.house import House
 from tests.api.inference.test_streaming import Flow
-from tsctl.daemon.api.tensors.answers import parse_answer
 from tsctl.daemon.core.job import Piece, Reply
+from tsctl.daemon.extensions.tensors.answers import parse_answer
 from tsctl.handlers.tensor_heads import ElementHeads, TensorHead
 from tsctl.handlers.wire import Declared, Input
 

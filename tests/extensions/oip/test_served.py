@@ -39,7 +39,7 @@ def sent_back(answer: Answer) -> tuple[bytes, bool]:
 
 @pytest.mark.parametrize("datatype", DATATYPES)
 def test_every_datatype_comes_back_bit_for_bit(tensors: Served, datatype: str) -> None:
-    from tsctl.daemon.api.tensors.elements import pack
+    from tsctl.daemon.extensions.tensors.elements import pack
 
     model = register(tensors, datatype)
     texts = ["a", "é"] if datatype == "BYTES" else VALUES[datatype]

@@ -1,10 +1,10 @@
 """Requests of OpenAI's API (requests.py), in one go and walked in windows: read alike, or a named error."""
 
 from tests.lab.fuzz.targets import Target
-from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.core.errors import BadRequest
-from tsctl.daemon.extensions.openai import requests
-from tsctl.daemon.extensions.openai.requests import Asked, read_request
+from tsctl.daemon.core.steps import finish
+from tsctl.daemon.extensions.json_text.walk import read_members
+from tsctl.daemon.extensions.openai.requests import MOST_MEMBERS, Asked, read_request
 
 
 def check(data: bytes) -> object:
@@ -30,10 +30,13 @@ def _read(data: bytes, chat: bool) -> Asked | str:
 def _check_walked(data: bytes) -> None:
     """Check that a walk finds the members that msgspec finds, but for limits of its own."""
     try:
-        walked = {name: bytes(value) for name, value in finish(requests._walked(data, {})).items()}
+        walked, _ = finish(read_members(data, MOST_MEMBERS, at_once=0))
     except BadRequest:
         return
-    assert walked == {name: bytes(value) for name, value in requests._decoded_members(data).items()}
+    decoded, _ = finish(read_members(data, MOST_MEMBERS, at_once=len(data)))
+    assert {name: bytes(value) for name, value in walked.items()} == {
+        name: bytes(value) for name, value in decoded.items()
+    }
 
 
 _CHAT = b'{"model": "m/1.0", "messages": [{"role": "user", "content": "a"}], "stream": true, "n": 1}'

@@ -9,7 +9,7 @@ from msgspec import inspect
 
 from tests.kit.protocols import Body, Cases, Protocol, Sized
 from tests.lab.benchmarks import schemas
-from tsctl.daemon.api.tensors.steps import Steps
+from tsctl.daemon.core.steps import Steps
 from tsctl.daemon.extensions.openai import requests
 from tsctl.daemon.extensions.openai.completion import openai_routes
 

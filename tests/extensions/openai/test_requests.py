@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 
 from tests.kit.said import reason, said_in
-from tsctl.daemon.api.json_text.syntax import WINDOW
 from tsctl.daemon.core.arena import Lease, Place
 from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.extensions.json_text.syntax import WINDOW
 from tsctl.daemon.extensions.openai.requests import read_request, read_steps
 
 

@@ -1,12 +1,12 @@
 """A handler's row of an inference request: one array for each input."""
 
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tsctl.daemon.api.tensors.elements import pack
 from tsctl.daemon.model_settings.declarations import DATATYPES
 from tsctl.handlers.tensor_heads import InferHead, TensorHead
 from tsctl.handlers.tensors.arrays import arrays_of
@@ -19,6 +19,15 @@ VALUES: dict[str, list[Any]] = {
     **{f"UINT{bits}": [0, 2**bits - 1] for bits in (8, 16, 32, 64)},
     **{f"INT{bits}": [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1] for bits in (8, 16, 32, 64)},
 }  # fmt: skip
+
+
+def pack(datatype: str, values: Sequence[Any]) -> bytes:
+    """Return elements as the protocol's bytes; those of BF16 are cut."""
+    if datatype == "BYTES":
+        return b"".join(len(each).to_bytes(4, "little") + each for each in values)
+    if datatype == "BF16":
+        return np.array(values, "<f4").view("<u2")[1::2].tobytes()
+    return np.array(values, DTYPES[datatype]).tobytes()
 
 
 def array(datatype: str, data: bytes | memoryview, shape: list[int]) -> Any:

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.handlers.tensors.test_arrays import VALUES
+from tests.handlers.tensors.test_arrays import VALUES, pack
 from tests.kit.said import reason, said_in
-from tsctl.daemon.api.tensors.elements import pack
 from tsctl.daemon.model_settings.declarations import DATATYPES
 from tsctl.tensors.bodies import LENGTH_HEADER, write_binary_body
 from tsctl.tensors.requests import RequestInTensors, packed, read_inference_request
@@ -42,7 +41,7 @@ def declared(datatype: str, *shape: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("datatype", PACKED)
-def test_elements_are_packed_as_the_daemon_packs_them(datatype: str) -> None:
+def test_elements_are_packed_as_the_protocol_has_them(datatype: str) -> None:
     assert packed(datatype, VALUES[datatype]) == pack(datatype, VALUES[datatype])
 
 
@@ -51,7 +50,7 @@ def test_a_binary_body_has_the_elements_after_the_head() -> None:
 
     length = int(dict(headers)[LENGTH_HEADER])
     head = json.loads(body[:length])
-    assert body[length:] == pack("FP32", [1, 2, 3, 4.5]) + pack("BYTES", ["a", "éé"])
+    assert body[length:] == pack("FP32", [1, 2, 3, 4.5]) + pack("BYTES", [b"a", "éé".encode()])
     assert [each["parameters"]["binary_data_size"] for each in head["inputs"]] == [16, 13]
     assert head["parameters"] == {"binary_data_output": True, **WHOLE["parameters"]}
     assert (head["id"], [each["name"] for each in head["outputs"]]) == ("seven", ["y", "z"])

@@ -7,11 +7,11 @@ read one by one; other requests are served in between.
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tsctl.daemon.api.tensors.elements import LENGTH, pack, size_of
-from tsctl.daemon.api.tensors.steps import Steps
 from tsctl.daemon.core.arena import COPIED_AT_ONCE, Gathered, Payload, Take
 from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.core.steps import Steps
 from tsctl.daemon.extensions.grpc.protos.limits import LONGEST_NUMBER, read_number, write_number
+from tsctl.daemon.extensions.tensors.elements import LENGTH, pack, size_of
 
 SLICE: Final = 16 * 1024  # bytes of numbers at a time, or of fields with one number each
 _MOST_TEXTS: Final = 2048  # at a time

@@ -9,8 +9,8 @@ long count: 10 000 fields took 4 to 10 ms in one go.
 from functools import cache
 from typing import Any, Final
 
-from tsctl.daemon.api.tensors.steps import Steps
 from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.core.steps import Steps
 from tsctl.daemon.model_settings.declarations import MOST_RANK, MOST_TENSORS
 
 MOST_PARAMETERS: Final = 256  # entries of a map; HTTP's forms have as many fields

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
-from tsctl.daemon.api.tensors.steps import Steps
+from tsctl.daemon.core.steps import Steps
 
 T = TypeVar("T")
 

@@ -32,9 +32,12 @@ _OF_EXTENSIONS = {
     for file in sorted((ROOT / "tests/extensions").glob("*/fuzz_*.py"))
 }
 
-# Those whose readers are compiled in a wheel, if only in part.
-COMPILED = ("frames", "conversation", "forms", "receiver", "repeated", "tensors", "answers", "typed")
-NAMES = (*COMPILED, "manifest", "properties", "modelconfig", *_OF_EXTENSIONS)
+# Those whose readers are compiled in a wheel, if only in part; of extensions, those that are there.
+COMPILED = (
+    "frames", "conversation", "forms", "receiver", "repeated", "answers", "typed",
+    *(name for name in ("tensors", "modelinfer") if name in _OF_EXTENSIONS),
+)  # fmt: skip
+NAMES = tuple(dict.fromkeys((*COMPILED, "manifest", "properties", "modelconfig", *_OF_EXTENSIONS)))
 
 
 def target(name: str) -> Target:
