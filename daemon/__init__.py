@@ -41,7 +41,6 @@ daemon never imports torch, so it starts in well under a second; the command lin
     api/               the routes; authorisation
       inference/       predictions, forms
       management/      TorchServe's management API; the control socket's documents
-      observing/       events, batches and numbers for whoever watches the daemon
       json_text/       large JSON in steps: its members found and counted, its syntax checked, before anything is built
       tensors/         inference requests in tensors, and their answers: elements, JSON, binary data, declarations
     lifecycle/         the process: sockets and locks, the two ways into service, the service manager, its end

@@ -2,8 +2,8 @@
 
 A capability is a folder below daemon/extensions/ and one word in the tuple of daemon/server/extensions.py, the only
 file of the core that names one; docs/design/architecture.md draws it, CONTRIBUTING.md adds one. `Extension` says what
-it needs before a process is started, and is installed in a daemon as a `Service`. This module imports nothing of the
-daemon but declarations.py when it runs, since the command line reads the tables of extensions.
+it needs before a process is started, and is installed in a daemon as a `Service`. The modules that declare extensions
+import nothing else of the daemon until they are called, and this one declarations.py: the command line reads tables.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tsctl.daemon.models.settings import ModelSettings
     from tsctl.daemon.models.version import ModelVersion
     from tsctl.daemon.server.bounds import Bounds
+    from tsctl.daemon.server.fields import Fields
     from tsctl.daemon.server.observation import Observation
     from tsctl.daemon.setting_values import Setting
     from tsctl.daemon.workers.engine import WorkerSpec
@@ -33,10 +34,7 @@ if TYPE_CHECKING:
 
 
 class Extension:
-    """A capability that the daemon can do without. A subclass is declared in daemon/extensions/NAME/__init__.py.
-
-    That module imports nothing else of the daemon until it is called, since the command line reads its tables.
-    """
+    """A capability that the daemon can do without. A subclass is declared in daemon/extensions/NAME/__init__.py."""
 
     name = ""
     needs = ""  # a model setting: of versions that never had another value than its default, none is followed
@@ -87,6 +85,7 @@ class Kernel:
     ready: Callable[[], bool]  # every model to be served from the start is loaded or has failed, and there is room
     turns: "Turns"  # reads large bodies, a slice at a time
     spare: Callable[[int], None]  # told the pid of a child process that is no worker, and no leftover
+    fields: "Fields"  # what all services show, once they are installed
     templates: "Templates | None" = None  # keep models of versions without workers; None where workers are no processes
 
 
@@ -107,7 +106,7 @@ class Service:
         return {}
 
     def document(self) -> Mapping[str, Any]:
-        """Return the service's fields of the daemon itself, in `tsctl status` and `/tsctl/live`."""
+        """Return the service's fields of the daemon itself, in `tsctl status` and for those who watch."""
         return {}
 
     def fields(self, model: "ModelVersion", view: VersionView) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ from functools import partial
 
 from tsctl.daemon import paths
 from tsctl.daemon.api.access_log import AccessLog, AnsweredRequests
-from tsctl.daemon.api.observing.events import EventsRoute
+from tsctl.daemon.api.management.events import EventsRoute
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core import logs
 from tsctl.daemon.core.clock import Clock, Ticker

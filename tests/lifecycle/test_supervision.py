@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from tsctl.daemon.api.observing.events import EventStream
+from tsctl.daemon.api.management.events import EventStream
 from tsctl.daemon.core.clock import FakeClock, LoopClock, Ticker
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.events.recurring import Recurring

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from tsctl.daemon.api.openapi import (
@@ -20,7 +21,6 @@ from tsctl.daemon.core.errors import BadRequest, DaemonError, MethodNotAllowed, 
 from tsctl.daemon.declarations import Operations
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, Response, error_body, json_response
-from tsctl.daemon.http.router import Route
 from tsctl.daemon.model_settings import ModelSetting, ValueKind
 from tsctl.daemon.models.persistence.snapshot_file import one_change
 from tsctl.daemon.models.registrar import Progress, Registrar, no_progress
@@ -209,19 +209,29 @@ class ModelRoute:
             await self._answer(exchange, path)
 
 
-def word_routes(
-    word: str, answer: Callable[[Exchange], Coroutine[Any, Any, None] | None], method: str = "GET"
-) -> dict[str, Route]:
-    """Return the route of `/tsctl/WORD`, which `answer` answers; other paths are another's."""
+class WordRoute:
+    """The route of `/tsctl/WORD`; other paths are another's.
 
-    def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None] | None:
-        if path != [word]:
+    Args:
+        answers: word → what answers it.
+
+    Attributes:
+        operations: the route as OpenAPI describes it.
+    """
+
+    def __init__(
+        self, answers: Mapping[str, Callable[[Exchange], Coroutine[Any, Any, None] | None]],
+        operations: Operations = MappingProxyType({}), method: str = "GET",
+    ) -> None:  # fmt: skip
+        self.operations = operations
+        self._answers, self._method = answers, method
+
+    def __call__(self, exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None] | None:
+        if len(path) != 1 or path[0] not in self._answers:
             raise ResourceNotFound
-        if exchange.request.method != method:
+        if exchange.request.method != self._method:
             raise MethodNotAllowed
-        return answer(exchange)
-
-    return {"tsctl": route}
+        return self._answers[path[0]](exchange)
 
 
 def finished(

@@ -111,11 +111,9 @@ _EVENTS = members({"events": listed(_EVENT), "last": whole(0)})
 _EVENTS_ASKED: dict[str, Schema] = {
     "model": STRING, "level": _LEVEL, "since": {"type": "number"}, "after": whole(0), "limit": whole(0),
 }  # fmt: skip
-_BATCHES = members({"last": whole(0), "batches": listed({"type": "object"})})
 
 _WORDS: dict[str, Schema] = {
     "status": {"type": "object"},
-    "live": {"type": "object"},
     "config": listed(members({"name": STRING, "value": {}, "origin": STRING})),
     "registrations": members(
         {"versions": listed({"type": "object"}), "routes": {"type": "object"}, "earlier": {"type": "object"}}
@@ -125,7 +123,6 @@ _WORDS: dict[str, Schema] = {
 
 _TEXTS = {
     "status": "The daemon and its models.",
-    "live": "The counts of all models; two answers make rates.",
     "config": "Each setting of the daemon, with its value and source.",
     "registrations": "The registrations as they were asked for, and those of each model before its latest change.",
     "store": "The archives of the model store.",
@@ -204,12 +201,6 @@ def _own() -> dict[str, dict[str, Operation]]:
     events = answer("The daemon's events, the oldest first; a stream for `Accept: text/event-stream`.", _EVENTS)
     paths["/tsctl/events"] = {
         "get": operation("events", query_parameters(_EVENTS_ASKED), {"200": events}, UNDERSTOOD | NOT_NOW)
-    }
-    batches = answer("The latest batches of a version, the oldest first.", _BATCHES)
-    paths["/tsctl/batches"] = {
-        "get": operation(
-            "batches", query_parameters({"model": STRING, "after": whole(0)}, "model"), {"200": batches}, FOUND
-        )
     }
     asked = {"grace": SECONDS, "timeout": SECONDS, "python": STRING, "check_memory": BOOLEAN}
     told = {"200": answer("The new daemon serves.", {"type": "object"})}

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tsctl.daemon.api.management.commands import Parameters, word_routes
+from tsctl.daemon.api.management.commands import Parameters, WordRoute
 from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.texts.json_text import json_bytes
 from tsctl.daemon.extension import Service
@@ -148,7 +148,7 @@ class HistoryService(Service):
         self._ticker.close()
 
     def routes(self, audience: Audience) -> Mapping[str, Route]:
-        return word_routes("history", self._answer) if audience is Audience.OPERATORS else {}
+        return {"tsctl": WordRoute({"history": self._answer})} if audience is Audience.OPERATORS else {}
 
     def keep(self, *, last: bool) -> Mapping[str, Any] | None:
         """Return all samples for the daemon that takes over; nothing else needs them."""

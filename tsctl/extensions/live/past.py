@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 
 from tsctl.extension import PastRate
-from tsctl.top.figures import Document, Key, ModelFigures, figures, key_of, rise
+from tsctl.extensions.live.figures import Document, Key, ModelFigures, figures, key_of, rise
 
 WINDOW = 5.0  # seconds that figures cover: enough for a quantile, and soon enough to see what changes
 STEP = 0.5  # seconds that a value of a sparkline covers at least: a key makes the next answer come early

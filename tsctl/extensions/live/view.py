@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from tsctl.top.figures import Key, ModelFigures
+from tsctl.extensions.live.figures import Key, ModelFigures
 from tsctl.trouble import troubles_of
 
 _NUMBERS: dict[str, Callable[[ModelFigures], float]] = {

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.tsctl.top.documents import answered, live, model
-from tsctl.top.figures import ModelFigures, figures
-from tsctl.top.view import ORDERS, View, is_cut, keys_of, ordered, pressed
+from tests.extensions.live.tsctl.documents import answered, live, model
+from tsctl.extensions.live.figures import ModelFigures, figures
+from tsctl.extensions.live.view import ORDERS, View, is_cut, keys_of, ordered, pressed
 
 A, B, C = ("a", "1.0"), ("b", "1.0"), ("c", "1.0")
 

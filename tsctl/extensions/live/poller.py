@@ -10,7 +10,7 @@ from typing import Self
 
 from tsctl.client import DaemonClient
 from tsctl.errors import CliError
-from tsctl.top.figures import Document, Key
+from tsctl.extensions.live.figures import Document, Key
 
 EVENTS = 10  # the latest ones that are asked for
 RECENT = 3600.0  # seconds: of all models, only events since then

@@ -13,7 +13,7 @@ The document: `events`, the oldest first, and `last`, the sequence to ask for ne
 import math
 from collections.abc import Callable
 
-from tsctl.daemon.api.management.commands import Parameters, word_routes
+from tsctl.daemon.api.management.commands import Parameters, WordRoute
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.errors import BadRequest, DaemonError
 from tsctl.daemon.core.texts.json_text import json_bytes
@@ -158,7 +158,7 @@ class EventsRoute:
 
     @property
     def routes(self) -> dict[str, Route]:
-        return word_routes("events", self._answer)
+        return {"tsctl": WordRoute({"events": self._answer})}
 
     def close(self) -> None:
         """End all streams, and begin none: their connections must not keep this daemon."""

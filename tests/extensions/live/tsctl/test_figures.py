@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from tests.tsctl.top.documents import BOUNDS, answered, live, model
+from tests.extensions.live.tsctl.documents import BOUNDS, answered, live, model
 from tsctl.extension import PastRate
-from tsctl.top.figures import figures, quantile
-from tsctl.top.past import KEPT, WINDOW, Past
+from tsctl.extensions.live.figures import figures, quantile
+from tsctl.extensions.live.past import KEPT, WINDOW, Past
 
 
 def test_two_answers_make_rates() -> None:

@@ -15,12 +15,11 @@ batches               those behind `after`, the oldest first; at most 256 are ke
 import time
 from typing import Any
 
-from tsctl.daemon.api.management.commands import Parameters, word_routes
+from tsctl.daemon.api.management.commands import Parameters
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.texts.json_text import json_bytes
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import JSON, Response
-from tsctl.daemon.http.router import Route
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import BATCH_REASONS
@@ -28,20 +27,17 @@ from tsctl.daemon.tables import BATCH_REASONS
 _DIGITS = 18  # of a sequence
 
 
-def batches_routes(registry: Registry) -> dict[str, Route]:
-    def batches(exchange: Exchange) -> None:
-        given = Parameters(exchange.request)
-        name, slash, version = (given.text("model") or "").partition("/")
-        if not name:
-            raise BadRequest("Parameter model is required: MODEL or MODEL/VERSION.")
-        after = given.text("after") or "0"
-        if not (after.isascii() and after.isdigit() and len(after) <= _DIGITS):
-            raise BadRequest(f"after is {after!r}; expected a sequence from an earlier answer.")
-        model = registry.find(name, version if slash else None)
-        document = batches_document(model, int(after), time.time())
-        exchange.respond(Response(200, json_bytes(document), (JSON,)))
-
-    return word_routes("batches", batches)
+def answer_batches(registry: Registry, exchange: Exchange) -> None:
+    given = Parameters(exchange.request)
+    name, slash, version = (given.text("model") or "").partition("/")
+    if not name:
+        raise BadRequest("Parameter model is required: MODEL or MODEL/VERSION.")
+    after = given.text("after") or "0"
+    if not (after.isascii() and after.isdigit() and len(after) <= _DIGITS):
+        raise BadRequest(f"after is {after!r}; expected a sequence from an earlier answer.")
+    model = registry.find(name, version if slash else None)
+    document = batches_document(model, int(after), time.time())
+    exchange.respond(Response(200, json_bytes(document), (JSON,)))
 
 
 def batches_document(model: ModelVersion, after: int, now: float) -> dict[str, Any]:

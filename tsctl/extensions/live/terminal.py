@@ -14,8 +14,8 @@ from typing import Any, Self
 from rich.text import Text
 
 from tsctl import render
-from tsctl.top.columns import Line, ScreenSize, clean
-from tsctl.top.view import is_cut
+from tsctl.extensions.live.columns import Line, ScreenSize, clean
+from tsctl.extensions.live.view import is_cut
 
 # The alternate screen, no cursor, no wrapping at the right edge; and back.
 _ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l\x1b[?7l", "\x1b[?7h\x1b[?25h\x1b[?1049l"

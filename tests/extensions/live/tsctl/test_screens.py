@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from tests.tsctl.top.documents import NAME, answered, batch, event, live, model
-from tsctl.top.columns import Line, ScreenSize, short, short_bytes, sparkline, text_of, width
-from tsctl.top.detail import detail
-from tsctl.top.past import Past
-from tsctl.top.table import once, screen
-from tsctl.top.view import View
+from tests.extensions.live.tsctl.documents import NAME, answered, batch, event, live, model
+from tsctl.extensions.live.columns import Line, ScreenSize, short, short_bytes, sparkline, text_of, width
+from tsctl.extensions.live.detail import detail
+from tsctl.extensions.live.past import Past
+from tsctl.extensions.live.table import once, screen
+from tsctl.extensions.live.view import View
 
 pytestmark = pytest.mark.usefixtures("utc")
 SIZES = [

@@ -8,7 +8,7 @@ import pytest
 
 from tests.api.house import House
 from tests.http.peer import Peer
-from tsctl.daemon.api.observing.events import HEARTBEAT, MOST_STREAMS, MOST_UNREAD
+from tsctl.daemon.api.management.events import HEARTBEAT, MOST_STREAMS, MOST_UNREAD
 
 STREAM = "Accept: text/event-stream"
 

@@ -30,43 +30,57 @@ Extensions add fields of their own (daemon/extensions/).
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from tsctl.daemon.api.management.batching import best_size_of
-from tsctl.daemon.api.management.commands import word_routes
+from tsctl.daemon.api.management.commands import FOUND, WordRoute
 from tsctl.daemon.api.management.describe import FieldsOf, gpu_memory, no_fields, overview_of
 from tsctl.daemon.api.management.status import tsctl_version
+from tsctl.daemon.api.openapi import STRING, answer, listed, members, operation, query_parameters, whole
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.core.texts.json_text import json_bytes
 from tsctl.daemon.declarations import VersionView
+from tsctl.daemon.extension import Service
+from tsctl.daemon.extensions.live.batches import answer_batches
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import JSON, Response
-from tsctl.daemon.http.router import Route
+from tsctl.daemon.http.router import Audience, Route
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.server.fields import Fields
 from tsctl.daemon.workers.engine import local_pid
 
+_BATCHES = members({"last": whole(0), "batches": listed({"type": "object"})})
+_OPERATIONS = {
+    "/tsctl/live": {
+        "get": operation(
+            "live", [], {"200": answer("The counts of all models; two answers make rates.", {"type": "object"})}, FOUND
+        )
+    },
+    "/tsctl/batches": {
+        "get": operation(
+            "batches", query_parameters({"model": STRING, "after": whole(0)}, "model"),
+            {"200": answer("The latest batches of a version, the oldest first.", _BATCHES)}, FOUND,
+        )
+    },
+}  # fmt: skip
 
-def live_routes(
-    registry: Registry,
-    started: float,
-    fields: FieldsOf = no_fields,
-    overview: Callable[[], dict[str, Any]] = dict,
-) -> dict[str, Route]:
-    """Return the route.
 
-    Args:
-        started: seconds since the epoch.
-        fields: returns those of extensions.
-        overview: returns further fields of the document.
-    """
+class LiveService(Service):
+    def __init__(self, registry: Registry, fields: Fields) -> None:
+        self._registry, self._fields = registry, fields
+        words = {"live": self._answer_counts, "batches": partial(answer_batches, registry)}
+        self._routes = {"tsctl": WordRoute(words, _OPERATIONS)}
 
-    def live(exchange: Exchange) -> None:
-        document = live_document(registry, started, time.time(), fields) | overview()
+    def routes(self, audience: Audience) -> Mapping[str, Route]:
+        return self._routes if audience is Audience.OPERATORS else {}
+
+    def _answer_counts(self, exchange: Exchange) -> None:
+        fields = self._fields
+        document = live_document(self._registry, fields.started, time.time(), fields.of) | fields.own()
         exchange.respond(Response(200, json_bytes(document), (JSON,)))
-
-    return word_routes("live", live)
 
 
 def live_document(registry: Registry, started: float, now: float, fields: FieldsOf = no_fields) -> dict[str, Any]:

@@ -4,8 +4,8 @@ import time
 from collections.abc import Sequence
 
 from tsctl.extension import Styled
-from tsctl.top.columns import Line, bar, clean, left, middle, right, short, width, within
-from tsctl.top.figures import Document
+from tsctl.extensions.live.columns import Line, bar, clean, left, middle, right, short, width, within
+from tsctl.extensions.live.figures import Document
 
 _STYLES = {"warning": "yellow", "error": "red"}
 _TITLE_ROWS = 2  # an empty one and the title

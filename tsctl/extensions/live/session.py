@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from tsctl.client import DaemonClient
 from tsctl.extension import PastRate, extensions
+from tsctl.extensions.live.columns import Line, ScreenSize
+from tsctl.extensions.live.detail import detail
+from tsctl.extensions.live.figures import Document, Key
+from tsctl.extensions.live.past import STEP, Past
+from tsctl.extensions.live.poller import News, Poller
+from tsctl.extensions.live.table import once, screen
+from tsctl.extensions.live.terminal import Terminal, draw_plain
+from tsctl.extensions.live.view import View, keys_of, ordered, pressed
 from tsctl.render import out
-from tsctl.top.columns import Line, ScreenSize
-from tsctl.top.detail import detail
-from tsctl.top.figures import Document, Key
-from tsctl.top.past import STEP, Past
-from tsctl.top.poller import News, Poller
-from tsctl.top.table import once, screen
-from tsctl.top.terminal import Terminal, draw_plain
-from tsctl.top.view import View, keys_of, ordered, pressed
 
 BATCHES = 256  # as many as the daemon keeps
 

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from tsctl import render
 from tsctl.extension import Styled, TopColumn, extensions
-from tsctl.gpu_text import held_text
-from tsctl.top.columns import (
+from tsctl.extensions.live.columns import (
     Line,
     ScreenSize,
     clean,
@@ -16,15 +15,15 @@ from tsctl.top.columns import (
     middle,
     right,
     short,
-    short_bytes,
     sparkline,
     width,
     within,
 )
-from tsctl.top.figures import Document, ModelFigures, share_text
-from tsctl.top.happened import block_rows, event_block
-from tsctl.top.past import Past
-from tsctl.top.view import View, next_order, ordered, selected_index
+from tsctl.extensions.live.figures import Document, ModelFigures, share_text
+from tsctl.extensions.live.happened import block_rows, event_block
+from tsctl.extensions.live.past import Past
+from tsctl.extensions.live.view import View, next_order, ordered, selected_index
+from tsctl.gpu_text import held_text
 from tsctl.trouble import STYLE, beside_state, troubles_of
 
 _GAP = 2
@@ -40,7 +39,7 @@ _LEAST_ROWS = 4  # of models, before events have room
 
 def gpus_of(held: Mapping[str, int | None]) -> str:
     """Return the numbers of a version's GPUs, and what its workers hold there, `0-3 61G`; too long, how many."""
-    text = held_text(held, short_bytes)
+    text = held_text(held, render.short_bytes)
     return text if width(text) <= _GPU_WIDTH else f"{len(held)} GPUs"
 
 
@@ -62,7 +61,7 @@ COLUMNS = (
     Column("BATCH", 5, lambda each: short(each.batch)),
     Column("QUEUE", 5, lambda each: short(each.now["queued"])),
     Column("CPU", 4, lambda each: short(each.cpu)),
-    Column("MEM", 5, lambda each: short_bytes(each.memory)),
+    Column("MEM", 5, lambda each: render.short_bytes(each.memory)),
     Column(_GPU, _GPU_WIDTH, lambda each: gpus_of(each.now.get("gpuMemory", {}))),
 )
 # Left out in this order where a terminal is narrow; the activity, which shrinks first, goes between these.
@@ -119,7 +118,7 @@ def head(latest: Document | None, models: Sequence[ModelFigures], columns: int, 
         f"{short(sum(each.errors for each in models))} errors/s",
         f"{sum(each.now['queued'] for each in models)} queued",
         f"{short(sum(cpu))} CPUs" if cpu else "",
-        f"{short_bytes(sum(each.memory for each in models))} memory",
+        f"{render.short_bytes(sum(each.memory for each in models))} memory",
         *(fact for each in extensions() for fact in each.overview(latest)),
     ]
     return [first, *flowing(facts, columns, 3), []]

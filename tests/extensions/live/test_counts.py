@@ -1,17 +1,13 @@
 """The control socket shows the counts of all versions, and the latest batches of one."""
 
 import asyncio
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.api.house import House
-from tsctl.daemon.api.management.status import Urls, status_document
-from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.job import Reply
-from tsctl.daemon.core.machine.processes import parse_stat, process_facts
 from tsctl.daemon.metrics.histogram import FINE
 
 
@@ -50,24 +46,23 @@ def test_answers_and_batches_are_counted(house: House) -> None:
     assert (model["batchSize"], model["maxBatchDelay"], model["policy"]) == (4, 20, "fixed")
 
 
-def test_a_program_may_have_any_name() -> None:
-    facts = parse_stat("7 (a) b (c)) S " + " ".join(str(number) for number in range(4, 30)))
-
-    assert facts.cpu == (14 + 15) / os.sysconf("SC_CLK_TCK") and facts.memory == 24 * os.sysconf("SC_PAGESIZE")
-
-
-def test_this_process_uses_memory_and_one_that_has_ended_does_not(tmp_path: Path) -> None:
-    mine = process_facts(os.getpid())
-
-    assert mine.memory > 1_000_000 and mine.cpu > 0
-    assert process_facts(0) == process_facts(7, tmp_path) == (0, 0.0)
-
-
-def test_each_document_of_a_version_tells_the_same_troubles(house: House, tmp_path: Path) -> None:
-    (live,) = ask(house, "/tsctl/live")["models"]
-    config = resolve({"state_dir": str(tmp_path), "socket": str(tmp_path / "s")}, {})
-    (listed,) = status_document(config, Urls(), house.registry, 1.0)["models"]
+def test_what_is_learned_of_sizes_is_told_as_by_the_describe_document(house: House) -> None:
+    (model,) = ask(house, "/tsctl/live")["models"]
     (described,) = ask(house, "/models/m")
 
-    assert live["troubles"] == listed["troubles"] == described["tsctl"]["troubles"] == ["50 % errors"]
-    assert live["recent"] == listed["recent"] == described["tsctl"]["recent"]
+    assert model["learned"] == {name: described["tsctl"]["batching"]["learned"][name] for name in ("bestSize", "sizes")}
+
+
+def test_the_age_of_the_daemon_is_on_its_own_clock(house: House) -> None:
+    before = ask(house, "/tsctl/live")["upSeconds"]
+    house.clock.advance(5.0)
+
+    assert ask(house, "/tsctl/live")["upSeconds"] == pytest.approx(before + 5.0)
+
+
+def test_the_troubles_are_those_of_the_describe_document(house: House) -> None:
+    (live,) = ask(house, "/tsctl/live")["models"]
+    (described,) = ask(house, "/models/m")
+
+    assert live["troubles"] == described["tsctl"]["troubles"] == ["50 % errors"]
+    assert live["recent"] == described["tsctl"]["recent"]

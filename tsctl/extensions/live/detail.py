@@ -4,8 +4,7 @@ import time
 from collections.abc import Sequence
 
 from tsctl.extension import Styled, extensions
-from tsctl.render import best_size_text, number_text, state_style
-from tsctl.top.columns import (
+from tsctl.extensions.live.columns import (
     Line,
     ScreenSize,
     clean,
@@ -14,14 +13,14 @@ from tsctl.top.columns import (
     middle,
     right,
     short,
-    short_bytes,
     sparkline,
     width,
     within,
 )
-from tsctl.top.figures import Document, Key, ModelFigures, share_text
-from tsctl.top.happened import batch_lines, block_rows, event_block
-from tsctl.top.past import Past
+from tsctl.extensions.live.figures import Document, Key, ModelFigures, share_text
+from tsctl.extensions.live.happened import batch_lines, block_rows, event_block
+from tsctl.extensions.live.past import Past
+from tsctl.render import best_size_text, number_text, short_bytes, state_style
 from tsctl.trouble import STYLE, beside_state
 
 _MOST = 5  # versions

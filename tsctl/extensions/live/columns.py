@@ -118,12 +118,3 @@ def short(value: float | None) -> str:
     if value < 99_999.5:
         return f"{value:.0f}"
     return f"{value / 1e6:.1f}M" if value < 999.5e6 else f"{value / 1e9:.0f}G"
-
-
-def short_bytes(count: float) -> str:
-    """Return a number of bytes in at most five columns, with binary units: `1.5G`."""
-    for unit in ("B", "K", "M", "G"):
-        if count < 999.5:
-            return f"{count:.0f}{unit}" if count >= 9.95 or unit == "B" or not count else f"{count:.1f}{unit}"
-        count /= 1024
-    return f"{count:.1f}T"

@@ -27,8 +27,8 @@ def command(socket: Path | None, once: bool, interval: float) -> None:
     The rates are those of the last five seconds. Enter shows the batches of one model as they form,
     and its last events; Esc goes back, `q` ends. A pipe gets one table, of one interval.
     """
-    from tsctl.top.session import print_once, watch
-    from tsctl.top.terminal import is_screen
+    from tsctl.extensions.live.session import print_once, watch
+    from tsctl.extensions.live.terminal import is_screen
 
     client = DaemonClient(socket, timeout=TIMEOUT)
     if once or not is_screen():

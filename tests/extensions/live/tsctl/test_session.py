@@ -1,12 +1,12 @@
 """`tsctl top` before a daemon that is not one."""
 
+from tests.extensions.live.tsctl.documents import answered, batch, event, live, model
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
-from tests.tsctl.top.documents import answered, batch, event, live, model
 from tsctl.client import DaemonClient
-from tsctl.top.columns import ScreenSize, text_of
-from tsctl.top.poller import News, look
-from tsctl.top.session import Watch
+from tsctl.extensions.live.columns import ScreenSize, text_of
+from tsctl.extensions.live.poller import News, look
+from tsctl.extensions.live.session import Watch
 
 KEY = ("m", "1.0")
 
