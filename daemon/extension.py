@@ -1,16 +1,15 @@
 """The seam between the core and the shelf: all that a capability may be told by the core, and add to it.
 
 A capability is a folder below daemon/extensions/ and one word in the tuple of daemon/server/extensions.py, the only
-file of the core that names one; docs/design/architecture.md draws it, CONTRIBUTING.md adds one. `Extension` says what
-it needs before a process is started, and is installed in a daemon as a `Service`. The modules that declare extensions
-import nothing else of the daemon until they are called, and this one declarations.py: the command line reads tables.
+file of the core that names one; docs/design/architecture.md draws it, CONTRIBUTING.md adds one. This module, and those
+that declare extensions, import declarations.py alone until they are called, since the command line reads their tables.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tsctl.daemon.declarations import ClientProtocol, EventRow, FileKey, MetricRow, Samples, VersionView
+from tsctl.daemon.declarations import ClientProtocol, EventRow, FileKey, MetricRow, Operations, Samples, VersionView
 
 if TYPE_CHECKING:
     from tsctl.daemon.api.inference.turns import Turns
@@ -65,6 +64,10 @@ class Extension:
         """Return the extension's fields of a version that `tsctl check` has loaded, without any daemon."""
         return {}
 
+    def operations(self, *, own: bool) -> Operations:
+        """Return its service's routes as OpenAPI describes them: for managers, or its `own`, of the control socket."""
+        return {}
+
     def install(self, kernel: "Kernel") -> "Service | None":
         """Return the service in one daemon, and start no thread; None if it is not asked for; raises StartError."""
         return None
@@ -77,7 +80,7 @@ class Kernel:
     config: "Config"
     tokens: "Tokens"  # and the known clients, when all are installed
     clock: "Clock"
-    observation: "Observation"  # of it `events`, `recurring`, `metrics`, `requests` and `soon`
+    observation: "Observation"  # of it `events`, `recurring`, `metrics`, `selection`, `requests`, `soon`
     bounds: "Bounds"  # of the memory for bodies and answers
     gpus: "Gpus"
     registry: "Registry"
@@ -90,12 +93,10 @@ class Kernel:
 
 
 class Service:
-    """A part of one daemon. What a subclass does not override does nothing; `follow` and `keep` cost nothing.
+    """A part of one daemon, begun in order, and closed in the reverse one. What is not overridden does nothing.
 
-        restore ─▶ servers ─▶ the daemon listens ─▶ begin
-        told to stop ─▶ settle ─▶ no connection is accepted ─▶ servers are closed ─▶ the last answers have left ─▶ close
-
-    Services are begun in order, and closed in the reverse one.
+    restore ─▶ servers ─▶ the daemon listens ─▶ begin
+    told to stop ─▶ settle ─▶ no connection is accepted ─▶ servers are closed ─▶ the last answers have left ─▶ close
     """
 
     extension = Extension()  # its own, from its installation on

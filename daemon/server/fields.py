@@ -1,22 +1,19 @@
 """What the services of a daemon show of themselves in the core's documents."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from tsctl.daemon.api.management.commands import ModelRoute, WordRoute
 from tsctl.daemon.api.management.describe import with_fields
-from tsctl.daemon.api.openapi import Operation
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.extension import Service
-from tsctl.daemon.http.router import Audience
 from tsctl.daemon.metrics.exposition import MetricFamily, family
 from tsctl.daemon.models.version import ModelVersion
 
 
 class Fields:
-    """What the services of a daemon show: fields in its documents, descriptions of their routes, metrics.
+    """What the services of a daemon show: fields in its documents, and metrics.
 
     Args:
         started: when the daemon did, seconds since the epoch.
@@ -41,13 +38,6 @@ class Fields:
         """Return the fields of the daemon itself, and the seconds since its start, whatever its machine's time is."""
         fields = dict(chain.from_iterable(each.document().items() for each in self.services))
         return fields | {"upSeconds": self._clock.now() - self._begun}
-
-    def operations(self, *audiences: Audience) -> dict[str, Mapping[str, Operation]]:
-        """Return the routes for these as OpenAPI describes them."""
-        tables = (each.routes(audience) for audience in audiences for each in self.services)
-        routes: Iterable[object] = chain.from_iterable(table.values() for table in tables)
-        described = (route.operations.items() for route in routes if isinstance(route, ModelRoute | WordRoute))
-        return dict(chain.from_iterable(described))
 
     def families(self, asked: Collection[str] = ()) -> Iterable[MetricFamily]:
         """Return the metrics as they are now, with those that are shown only to clients that ask for these names."""

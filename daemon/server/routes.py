@@ -3,15 +3,14 @@
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from tsctl.daemon.api.inference.routes import inference_routes
+from tsctl.daemon.api.management.events import events_routes
 from tsctl.daemon.api.management.registrations import registrations_document
 from tsctl.daemon.api.management.routes import management_routes
 from tsctl.daemon.api.management.status import settings_document, status_document, urls_of
 from tsctl.daemon.api.management.upgrade import upgrade_routes
-from tsctl.daemon.api.metric_selection import selection_of
 from tsctl.daemon.api.metrics import metrics_routes
 from tsctl.daemon.config.endpoints import Endpoint
 from tsctl.daemon.config.tokens import may_register
@@ -63,26 +62,19 @@ def tables_of(kernel: Kernel, upgrade: Upgrade, bound: Sequence[tuple[Endpoint, 
 
     if config.metrics:
         metrics = metrics_routes(
-            registry, observation.metrics, HostMonitor(), kernel.gpus, selection_of(config), fields.families
+            registry, observation.metrics, HostMonitor(), kernel.gpus, observation.selection, fields.families
         )
     managing = join(*(each.routes(Audience.MANAGERS) for each in services))
     control = join(
         upgrade_routes(upgrade),
         *(each.routes(Audience.OPERATORS) for each in services),
         managing,
-        management_routes(
-            registry,
-            registrar,
-            own,
-            local_paths=True,
-            fields=fields.of,
-            operations=partial(fields.operations, Audience.OPERATORS, Audience.MANAGERS),
-        ),
+        events_routes(observation.events),
+        management_routes(registry, registrar, own, local_paths=True, fields=fields.of),
     )
     predictions = inference_routes(registry, kernel.ready, kernel.turns)
     clients = join(*(each.routes(Audience.CLIENTS) for each in services), predictions, metrics)
     remote = management_routes(
-        registry, registrar, None, local_paths=False, fields=fields.of,
-        operations=partial(fields.operations, Audience.MANAGERS), registers=may_register(config, kernel.tokens),
+        registry, registrar, None, local_paths=False, fields=fields.of, registers=may_register(config, kernel.tokens)
     )  # fmt: skip
     return Tables(clients, resolved(join(managing, remote)), metrics, control, status)

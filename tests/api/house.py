@@ -15,6 +15,7 @@ from tsctl.daemon.api.inference.held import HeldRequests
 from tsctl.daemon.api.inference.routes import inference_routes
 from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.api.inference.unpack import Unpacking
+from tsctl.daemon.api.management.events import events_routes
 from tsctl.daemon.api.management.routes import management_routes
 from tsctl.daemon.api.metrics import metrics_routes
 from tsctl.daemon.config.config import resolve
@@ -101,18 +102,17 @@ class House:
         )  # fmt: skip
         self.services = kernel.fields.services = [*installed(EXTENSIONS, kernel), observation]
         fields = kernel.fields
-        audiences = (Audience.MANAGERS, Audience.OPERATORS) if own else (Audience.MANAGERS,)
-        self._described = Described(fields.operations(*audiences), own=own)
+        self._described = Described(own=own)
         self._commands = join(
             *(each.routes(Audience.MANAGERS) for each in self.services),
-            management_routes(
-                self.registry, self.registrar, told, local_paths=local_paths,
-                fields=fields.of, operations=partial(fields.operations, *audiences),
-            ),
-        )  # fmt: skip
+            management_routes(self.registry, self.registrar, told, local_paths=local_paths, fields=fields.of),
+        )
         if own:
-            self._commands = join(*(each.routes(Audience.OPERATORS) for each in self.services), self._commands)
-        self._measured = metrics_routes(self.registry, self.metrics, HostMonitor(), self.gpus, further=fields.families)
+            operators = (each.routes(Audience.OPERATORS) for each in self.services)
+            self._commands = join(*operators, events_routes(observation.events), self._commands)
+        self._measured = metrics_routes(
+            self.registry, self.metrics, HostMonitor(), self.gpus, observation.selection, fields.families
+        )
         self._predictions = join(*(each.routes(Audience.CLIENTS) for each in self.services), predictions)
         self.held = HeldRequests(self.registry, self.clock, config.queue_jobs, config.queue_bytes)
         self._unpack = Unpacking(self.turns, ReceiveBudget(), None, max_body)

@@ -5,7 +5,6 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 from tsctl.daemon.api.openapi import (
@@ -18,9 +17,9 @@ from tsctl.daemon.api.openapi import (
     query_parameters,
 )
 from tsctl.daemon.core.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
-from tsctl.daemon.declarations import Operations
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, Response, error_body, json_response
+from tsctl.daemon.http.router import Route
 from tsctl.daemon.model_settings import ModelSetting, ValueKind
 from tsctl.daemon.models.persistence.snapshot_file import one_change
 from tsctl.daemon.models.registrar import Progress, Registrar, no_progress
@@ -187,16 +186,12 @@ class ModelRoute:
 
     Args:
         commands: so is one more segment.
-
-    Attributes:
-        operations: the route as OpenAPI describes it.
     """
 
     def __init__(
         self, registrar: Registrar, word: str, answer: Callable[[Exchange, list[str]], Awaitable[None]],
-        operations: Operations, *, commands: bool = False,
+        *, commands: bool = False,
     ) -> None:  # fmt: skip
-        self.operations = operations
         self._registrar, self._word, self._answer, self._longest = registrar, word, answer, 2 + commands
 
     def __call__(self, exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None]:
@@ -209,29 +204,25 @@ class ModelRoute:
             await self._answer(exchange, path)
 
 
-class WordRoute:
-    """The route of `/tsctl/WORD`; other paths are another's.
+def word_routes(
+    answers: Mapping[str, Callable[..., Coroutine[Any, Any, None] | None]], method: str = "GET",
+    named: Collection[int] = (0,),
+) -> dict[str, Route]:  # fmt: skip
+    """Return the route of `/tsctl/WORD`, and of the models below it; other paths are another's.
 
     Args:
-        answers: word → what answers it.
-
-    Attributes:
-        operations: the route as OpenAPI describes it.
+        answers: word → what answers it, called with the exchange and the names in the path.
+        named: how many names may follow.
     """
 
-    def __init__(
-        self, answers: Mapping[str, Callable[[Exchange], Coroutine[Any, Any, None] | None]],
-        operations: Operations = MappingProxyType({}), method: str = "GET",
-    ) -> None:  # fmt: skip
-        self.operations = operations
-        self._answers, self._method = answers, method
-
-    def __call__(self, exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None] | None:
-        if len(path) != 1 or path[0] not in self._answers:
+    def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None] | None:
+        if not path or path[0] not in answers or len(path) - 1 not in named:
             raise ResourceNotFound
-        if exchange.request.method != self._method:
+        if exchange.request.method != method:
             raise MethodNotAllowed
-        return self._answers[path[0]](exchange)
+        return answers[path[0]](exchange, *path[1:])
+
+    return {"tsctl": route}
 
 
 def finished(

@@ -7,7 +7,7 @@ daemon; by default the old daemon's), `check_memory` (true or false).
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from tsctl.daemon.api.management.commands import Parameters, WordRoute, run
+from tsctl.daemon.api.management.commands import Parameters, run, word_routes
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.router import Route
 from tsctl.daemon.model_settings.kinds import Boolean, Duration
@@ -31,4 +31,4 @@ def upgrade_routes(upgrade: Callable[..., Awaitable[dict[str, Any]]]) -> dict[st
 
         await run(exchange, command)
 
-    return {"tsctl": WordRoute({"upgrade": answer}, method="POST")}
+    return word_routes({"upgrade": answer}, "POST")

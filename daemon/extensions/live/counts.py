@@ -35,15 +35,18 @@ from functools import partial
 from typing import Any
 
 from tsctl.daemon.api.management.batching import best_size_of
-from tsctl.daemon.api.management.commands import FOUND, WordRoute
+from tsctl.daemon.api.management.commands import FOUND, word_routes
 from tsctl.daemon.api.management.describe import FieldsOf, gpu_memory, no_fields, overview_of
 from tsctl.daemon.api.management.status import tsctl_version
 from tsctl.daemon.api.openapi import STRING, answer, listed, members, operation, query_parameters, whole
+from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.core.texts.json_text import json_bytes
 from tsctl.daemon.declarations import VersionView
+from tsctl.daemon.events.events import Events
 from tsctl.daemon.extension import Service
 from tsctl.daemon.extensions.live.batches import answer_batches
+from tsctl.daemon.extensions.live.streams import EventStreams
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import JSON, Response
 from tsctl.daemon.http.router import Audience, Route
@@ -53,7 +56,7 @@ from tsctl.daemon.server.fields import Fields
 from tsctl.daemon.workers.engine import local_pid
 
 _BATCHES = members({"last": whole(0), "batches": listed({"type": "object"})})
-_OPERATIONS = {
+OPERATIONS = {
     "/tsctl/live": {
         "get": operation(
             "live", [], {"200": answer("The counts of all models; two answers make rates.", {"type": "object"})}, FOUND
@@ -69,13 +72,18 @@ _OPERATIONS = {
 
 
 class LiveService(Service):
-    def __init__(self, registry: Registry, fields: Fields) -> None:
+    def __init__(self, registry: Registry, fields: Fields, events: Events, clock: Clock) -> None:
         self._registry, self._fields = registry, fields
-        words = {"live": self._answer_counts, "batches": partial(answer_batches, registry)}
-        self._routes = {"tsctl": WordRoute(words, _OPERATIONS)}
+        self.streams = EventStreams(events, clock)
+        batches = partial(answer_batches, registry)
+        self._routes = word_routes({"live": self._answer_counts, "batches": batches, "events": self.streams.answer})
 
     def routes(self, audience: Audience) -> Mapping[str, Route]:
         return self._routes if audience is Audience.OPERATORS else {}
+
+    async def settle(self, *, replaced: bool) -> None:
+        del replaced
+        self.streams.close()
 
     def _answer_counts(self, exchange: Exchange) -> None:
         fields = self._fields

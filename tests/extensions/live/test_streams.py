@@ -1,4 +1,4 @@
-"""The control socket shows the events, as a document and as a stream that a slow client cannot make grow."""
+"""The control socket streams the events; a slow client cannot make the stream grow."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,8 @@ import pytest
 
 from tests.api.house import House
 from tests.http.peer import Peer
-from tsctl.daemon.api.management.events import HEARTBEAT, MOST_STREAMS, MOST_UNREAD
+from tsctl.daemon.extensions.live.counts import LiveService
+from tsctl.daemon.extensions.live.streams import HEARTBEAT, LOOK_EVERY, MOST_STREAMS, MOST_UNREAD, EventStreams
 
 STREAM = "Accept: text/event-stream"
 
@@ -27,6 +28,10 @@ def house(tmp_path: Path) -> House:
 
 def follow(house: House, query: str = "", *headers: str) -> Peer:
     return house.send("GET", f"/tsctl/events{query}", b"", STREAM, *headers)
+
+
+def streams_of(house: House) -> EventStreams:
+    return house.service(LiveService).streams
 
 
 def streamed(peer: Peer) -> list[dict[str, Any]]:
@@ -72,17 +77,17 @@ def test_a_client_that_does_not_read_is_cut_off(house: House) -> None:
         events.add("scaled", text)
 
     assert peer.transport.aborted
-    assert events.readers == {} and "0 streams" in repr(house.observation.events_route)
+    assert events.readers == {} and repr(streams_of(house)) == "<EventStreams 0>"
 
 
 @pytest.mark.parametrize("way", ["leave", "finish"])
 def test_a_client_that_leaves_is_forgotten(house: House, way: str) -> None:
     peer = follow(house)
-    assert "1 streams" in repr(house.observation.events_route)
+    assert repr(streams_of(house)) == "<EventStreams 1>"
 
     getattr(peer, way)()
 
-    assert house.registrar.events.readers == {} and "0 streams" in repr(house.observation.events_route)
+    assert house.registrar.events.readers == {} and repr(streams_of(house)) == "<EventStreams 0>"
     house.registrar.events.add("scaled", "five")
     house.clock.advance(100.0)
 
@@ -99,8 +104,26 @@ def test_the_number_of_streams_is_bounded(house: House) -> None:
 def test_streams_end_with_the_daemon_and_later_ones_end_at_once(house: House) -> None:
     peer = follow(house)
 
-    house.observation.events_route.close()
+    streams_of(house).close()
 
     assert peer.answers[0].status == 200 and b"four" in peer.answers[0].body
     assert b"four" in follow(house).answers[0].body
     assert house.registrar.events.readers == {}
+
+
+def test_an_exception_does_not_end_the_looks_into_the_file(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    follow(house)
+    looks = 0
+
+    def refresh() -> None:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            raise RuntimeError
+
+    monkeypatch.setattr(house.registrar.events, "refresh", refresh)
+    with pytest.raises(RuntimeError):
+        house.clock.advance(1.5 * LOOK_EVERY)
+    house.clock.advance(3.0 * LOOK_EVERY)
+
+    assert looks >= 3

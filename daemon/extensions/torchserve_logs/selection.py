@@ -11,8 +11,12 @@ The daemon's own metrics, `tsctl_…`, are on `/metrics` in every mode, and in n
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from prometheus_client.samples import Sample
+
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.config.metrics_file import MetricsFile
 from tsctl.daemon.metrics.emitted import label_of, name_of
-from tsctl.daemon.metrics.exposition import MetricFamily, family
+from tsctl.daemon.metrics.exposition import MetricFamily, SampleLines, Selection, escaped, family, number
 from tsctl.handlers.wire import Kind
 
 LEGACY = frozenset(
@@ -27,7 +31,7 @@ SERVER = LEGACY | MACHINE | {
 }  # fmt: skip
 
 
-class Selection:
+class TorchServeSelection(Selection):
     """The operator's choice.
 
     Args:
@@ -71,13 +75,13 @@ class Selection:
         """Return whether the values of a metric go to a log file."""
         return self._mode != "prometheus" and (self._mode != "legacy" or name not in LEGACY) and self.known(name)
 
-    def as_torchserve(self, name: str) -> bool:
-        """Return whether the text of a metric is written as by TorchServe: where the operator has chosen a mode."""
-        return self._mode is not None and not name.startswith("tsctl_")
+    def written(self, name: str) -> SampleLines | None:
+        """Return what writes a family's lines as TorchServe does: where the operator has chosen a mode."""
+        return None if self._mode is None or name.startswith("tsctl_") else _their_lines
 
     def without_values(self, found: Collection[str]) -> dict[str, Kind]:
         """Return the declared metrics that `/metrics` names although they are not `found`, as TorchServe does."""
-        wanted = {name: kind for name, kind in self._kinds.items() if name not in found and self.shown(name)}
+        wanted = {name: kind for name, kind in self._kinds.items() if name not in found and self.shows(name)}
         return wanted if self._mode is not None else {}
 
     def dimensions(self, name: str, labels: Mapping[str, str]) -> Mapping[str, str]:
@@ -97,20 +101,48 @@ class Selection:
             return labels
         return {label: value for label, value in labels.items() if label.lstrip("_") in declared}
 
-    def shown(self, name: str) -> bool:
+    def shows(self, name: str) -> bool:
         if name.startswith("tsctl_"):
             return True
         return self._mode != "log" and (self._mode != "legacy" or name in LEGACY) and self.known(name)
 
+    def shown(self, families: Iterable[MetricFamily]) -> Iterator[MetricFamily]:
+        """Yield the selected families; those of the server with the declared names of their dimensions."""
+        found = set()
+        for each in families:
+            found.add(each.name)
+            if self.shows(each.name):
+                if each.name in SERVER:
+                    each.rows = [(self.dimensions(each.name, labels), value) for labels, value in each.rows]
+                yield each
+        for name, kind in self.without_values(found).items():
+            yield family(name, kind, f"{name} has no value yet", [])
 
-def shown(families: Iterable[MetricFamily], selection: Selection) -> Iterator[MetricFamily]:
-    """Yield the selected families; those of the server with the declared names of their dimensions."""
-    found = set()
-    for each in families:
-        found.add(each.name)
-        if selection.shown(each.name):
-            if each.name in SERVER:
-                each.rows = [(selection.dimensions(each.name, labels), value) for labels, value in each.rows]
-            yield each
-    for name, kind in selection.without_values(found).items():
-        yield family(name, kind, f"{name} has no value yet", [])
+
+def models_metrics(file: MetricsFile | None, auto_detect: bool | None) -> Collection[str] | None:
+    """Return the names of the models' metrics that count as declared; None for all, declared or not."""
+    if auto_detect if auto_detect is not None else file is None:
+        return None
+    return ("HandlerTime", "PredictionTime") if file is None else {each.name for each in file.model_metrics}
+
+
+def selection_of(config: Config) -> TorchServeSelection:
+    """Return the operator's choice among TorchServe's metrics."""
+    file = config.metrics_file
+    return TorchServeSelection(
+        config.metrics_mode,
+        None if file is None else {each.name: each.dimensions for each in file.ts_metrics},
+        models_metrics(file, config.model_metrics_auto_detect),
+        None if file is None else {each.name: each.kind for each in (*file.ts_metrics, *file.model_metrics)},
+        {each.name: each.dimensions for each in config.model_metrics},
+        machine=not config.disable_system_metrics,
+    )
+
+
+def _their_lines(samples: Iterable[Sample]) -> list[str]:
+    """Return the lines of TorchServe's library: their labels' order, and a comma behind the last."""
+    lines = []
+    for sample in samples:
+        labels = "".join([f'{name}="{escaped(value)}",' for name, value in sample.labels.items()])
+        lines.append(f"{sample.name}{{{labels}}} {number(sample.value)}\n")
+    return lines
