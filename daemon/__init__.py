@@ -48,7 +48,6 @@ daemon never imports torch, so it starts in well under a second; the command lin
                        them are written with; its first line says which
     server/            the parts of a daemon, wired; the list of extensions
     tools/             programs of their own, never imported: `tsctl check`, `tune`
-      fetch/           downloads one object of a store
 
 tests/test_imports.py is the table of who may import whom; tests/test_house.py measures that there are few rooms,
 few floors and no circle. Programs that measure, compare and attack all of this are in tests/lab.

@@ -45,6 +45,7 @@ class Extension:
     batch_reasons: tuple[tuple[str, str], ...] = ()  # for which its dispatcher sends batches, with their meaning
     protocol: ClientProtocol | None = None
     file_keys: tuple[FileKey, ...] = ()  # of config.properties that are no setting's
+    schemes: tuple[str, ...] = ()  # of URLs, whose archives its service downloads (`Archives.fetchers`)
 
     def configure(
         self, values: dict[str, Any], keys: Mapping[str, str], environment: Mapping[str, str]

@@ -16,7 +16,7 @@ MAY_READ_IT = {
     "daemon/extensions/scaling/service.py": "when the number of workers was changed, for people",
     "daemon/extensions/residency/service.py": "when a version was used and will be unloaded, for people",
     "daemon/extensions/live/counts.py": "when the numbers were read, for people",
-    "daemon/models/archives/sources/parts.py": "how old the files of interrupted downloads are, over restarts",
+    "daemon/extensions/object_stores/parts.py": "how old the files of interrupted downloads are, over restarts",
     "daemon/extensions/optimizing/trials.py": "when a trial began and ended, for people",
     "daemon/models/persistence/snapshot_file.py": "when a model was changed, for people",
     "daemon/models/reporting/reports.py": "when a prediction failed, for people",

@@ -13,7 +13,7 @@ SEAM = "daemon.extension"  # a leaf, since both sides know it
 # `module, other     what they are`: a line of a package's map; what has arrows is a drawing.
 OF_A_MAP = re.compile(r"(?: {4})?((?:[a-z_0-9]+(?:, | {2}))*[a-z_0-9]+) {2,}[^\s─▶→][^─▶→]*")
 NO_MAPS = {
-    "daemon.tools.fetch": "stdin and stdout",
+    "daemon.extensions.object_stores.fetch": "stdin and stdout",
     "handlers.optimize": "the optimisations, by their names",
     "tsctl.templates": "templates",
 }

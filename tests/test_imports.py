@@ -72,7 +72,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.setting_values",
         "daemon.settings",
     ),
-    "daemon.targets": ("daemon.targets", "daemon.marfile"),
+    "daemon.targets": ("daemon.targets", "daemon.marfile", "daemon.server.extensions"),
     "daemon.tools": (
         "daemon.tools", "daemon.api.inference", "daemon.batching", "daemon.config",
         "daemon.http", "daemon.marfile", "daemon.models", "daemon.paths", "daemon.server.extensions", "daemon.workers",
@@ -162,6 +162,7 @@ APART = (
     "tsctl.showcase.served",
     "tsctl.templates",
     "daemon.tools",
+    "daemon.extensions.object_stores.fetch",
     "daemon.extensions.optimizing.measuring",
 )
 # Modules that may not even import the leaves.
@@ -187,6 +188,7 @@ LEAFLESS: dict[str, tuple[str, ...]] = dict.fromkeys(
 NEVER: dict[str, tuple[str, ...]] = {
     "daemon": ("torch", "torchvision", "ray", "rich", "click"),
     "daemon.batching": ("asyncio",),
+    "daemon.extensions.object_stores.fetch": ("torch", "torchvision", "rich", "click"),
     "daemon.extensions.optimizing.measuring": ("torch", "torchvision", "rich", "click"),
     "daemon.tools": ("torch", "torchvision", "rich", "click"),
     "handlers": ("asyncio", "http", "httptools", "uvloop", "rich", "click"),

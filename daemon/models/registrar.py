@@ -14,6 +14,7 @@ disk. persistence/restore.py serves the registrations of an earlier run again.
 
 import asyncio
 import contextlib
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,10 +28,10 @@ from tsctl.daemon.core.machine.processes import AvailableMemory
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.models.archives.download import PLACE
 from tsctl.daemon.models.archives.manifest import check_own_file, check_version
 from tsctl.daemon.models.archives.opening import Archives, Directories
 from tsctl.daemon.models.archives.opening import Progress as Progress
-from tsctl.daemon.models.archives.sources.parts import recover
 from tsctl.daemon.models.archives.unpack import Limits
 from tsctl.daemon.models.build import ArchiveTexts, ModelFactory
 from tsctl.daemon.models.change import check_changeable, check_files
@@ -119,11 +120,9 @@ class Registrar:
         self.memory: Callable[[Sequence[int]], tuple[int, AvailableMemory]] | None = None
 
     def clean(self) -> None:
-        """Remove leftovers: unpacked archives that neither a model nor the snapshot refers to, and downloads.
-
-        The parts of downloads stay with which a later command goes on.
-        """
-        recover(paths.downloads_dir(self._config.state_dir))
+        """Remove leftovers: unpacked archives that neither a model nor the snapshot refers to, and downloads."""
+        for left in paths.downloads_dir(self._config.state_dir).glob(f"{PLACE}*"):
+            shutil.rmtree(left, ignore_errors=True)
         self.directories.clean()
 
     async def register(

@@ -8,6 +8,7 @@ from tsctl.daemon.extensions.grpc import GrpcExtension
 from tsctl.daemon.extensions.history import HistoryExtension
 from tsctl.daemon.extensions.keys import KeysExtension
 from tsctl.daemon.extensions.live import LiveExtension
+from tsctl.daemon.extensions.object_stores import ObjectStoresExtension
 from tsctl.daemon.extensions.oip import OipExtension
 from tsctl.daemon.extensions.openai import OpenAIExtension
 from tsctl.daemon.extensions.optimizing import OptimizingExtension
@@ -45,6 +46,7 @@ EXTENSIONS: tuple[Extension, ...] = (
     GroupingExtension(),
     FittingExtension(),
     KeysExtension(),
+    ObjectStoresExtension(),
     OpenAIExtension(),
     OipExtension(),
     GrpcExtension(),

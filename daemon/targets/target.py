@@ -36,7 +36,6 @@ from tsctl.daemon.targets.source import TargetError, check_syntax, is_handler
 
 KINDS = "a handler (.py), a model (.pt, .pt2, .onnx, .pth), an archive (.mar), a directory, or module:attribute"
 HANDLER = "handler.py"
-_SCHEMES = ("http://", "https://", "s3://", "gs://", "hf://")
 MODULE = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<attribute>[^\W\d]\w*)")
 
 
@@ -77,8 +76,11 @@ def read_target(text: str, directory: Path) -> ServeTarget:
 
 
 def _read_url(url: str) -> ServeTarget:
-    if not url.lower().startswith(_SCHEMES):
-        raise TargetError(f"`{url}` has a scheme that is not served", f"name a file, or {', '.join(_SCHEMES)}")
+    from tsctl.daemon.server.extensions import EXTENSIONS  # here: who only reads files needs no table of them
+
+    schemes = [f"{name}://" for name in ("http", "https", *(name for each in EXTENSIONS for name in each.schemes))]
+    if not url.lower().startswith(tuple(schemes)):
+        raise TargetError(f"`{url}` has a scheme that is not served", f"name a file, or {', '.join(schemes)}")
     if url.lower().endswith(BARE_SUFFIXES):
         raise TargetError(f"`{url}` is a single file, and only archives are served from URLs", "download it first")
     return ServeTarget(kind="url", url=url)

@@ -13,6 +13,7 @@ from tsctl.daemon import paths
 from tsctl.daemon.core.errors import BeingReplaced, Conflict, OutOfResources, Stopping, WorkersFailed
 from tsctl.daemon.core.machine.processes import AvailableMemory
 from tsctl.daemon.models.archives import opening, unpack
+from tsctl.daemon.models.archives.download import PLACE
 from tsctl.daemon.models.registrar import Registration, no_progress
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.settings import Overrides
@@ -104,7 +105,7 @@ async def test_what_a_crash_left_behind_is_removed(bench: StubDaemon) -> None:
     write_files(bench.models_dir / ".unpacking-x", {"a": b""})
     write_files(bench.models_dir / "0123", {"a": b""})
     downloads = paths.downloads_dir(bench.config.state_dir)
-    write_files(downloads / "x", {"a": b""})
+    write_files(downloads / f"{PLACE}x", {"a": b""})
 
     bench.registrar.clean()
 

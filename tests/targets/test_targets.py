@@ -10,6 +10,7 @@ from tests.kit.archives import write_files
 from tests.kit.said import said_in
 from tests.models.archives.hostile import zip_of_a_million
 from tsctl.daemon.marfile import MANIFEST, NAME
+from tsctl.daemon.server import extensions
 from tsctl.daemon.targets import ServeTarget, TargetError, model_name_of, read_target
 from tsctl.daemon.targets.source import is_handler
 
@@ -222,7 +223,8 @@ def test_reading_a_module_imports_nothing(tmp_path: Path) -> None:
 
 
 @said_in("refusals.txt")
-def test_a_refusal_names_the_target_and_the_remedy(given: str, tmp_path: Path) -> str:
+def test_a_refusal_names_the_target_and_the_remedy(given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(extensions, "EXTENSIONS", ())  # whose schemes are served, too
     asked = json.loads(given)
     error = refused(asked["target"], write_files(tmp_path, {k: v.encode() for k, v in asked["files"].items()}))
     return f"{error.message}\nhint: {error.hint}".replace(str(tmp_path), "FOLDER")

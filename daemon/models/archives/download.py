@@ -1,9 +1,8 @@
 """Where an archive comes from: the model store, or a URL that the operator allows, up to a limit of bytes.
 
-https:// http://    downloaded to a temporary file, which is removed when the context closes (sources/web.py)
-s3:// gs:// hf://   the same, by a program of its own (sources/objects.py); after an interruption the next command
-                    goes on (sources/parts.py)
+https:// http://    downloaded to a temporary file, which is removed when the context closes (web.py)
 file://             a path of this machine, once the URL is allowed
+others              as the first, by the function that an extension has for the scheme
 """
 
 import asyncio
@@ -12,7 +11,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 from stat import S_ISDIR
@@ -22,10 +21,12 @@ from urllib.parse import unquote, urlsplit
 from tsctl.daemon import paths
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.errors import ArchiveNotFound, DownloadFailed
-from tsctl.daemon.models.archives.sources.objects import fetch_object, is_object
-from tsctl.daemon.models.archives.sources.parts import fetch_rest
-from tsctl.daemon.models.archives.sources.web import Progress, check_url, fetch
+from tsctl.daemon.models.archives.web import Progress, check_url, fetch
 from tsctl.daemon.targets import ARCHIVE_SUFFIXES, is_url, split_function
+
+# Downloads a URL into a new file; `stopped`: when true, ends early. Blocks: for a thread. Raises DownloadFailed.
+Fetch = Callable[[str, Path, Progress, Callable[[], bool]], None]
+PLACE = "archive-"  # begins the name of a download's folder
 
 
 def locate(url: str, store: Path | None, *, local_paths: bool) -> Path:
@@ -122,11 +123,14 @@ def _is_there(path: Path) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def archive_of(url: str, config: Config, progress: Progress, *, local_paths: bool) -> AsyncIterator[Path]:
+async def archive_of(
+    url: str, config: Config, fetchers: Mapping[str, Fetch], progress: Progress, *, local_paths: bool
+) -> AsyncIterator[Path]:
     """Find or download the archive that a registration names; the file exists while the context is open.
 
     Args:
         url: a name in the model store, an absolute path, or a URL.
+        fetchers: schemes → what downloads their URLs; other URLs are asked for by HTTP.
         progress: called during a download, on the event loop.
         local_paths: whether a path outside the store is allowed.
 
@@ -143,20 +147,18 @@ async def archive_of(url: str, config: Config, progress: Progress, *, local_path
     if path is not None:
         yield path
         return
-    folder = paths.downloads_dir(config.state_dir)
-    async with downloaded(url, folder, allowed, config.archive_bytes, progress) as file:
+    by_http = partial(fetch, allowed=allowed, limit=config.archive_bytes)
+    fetcher = fetchers.get(url.partition(":")[0].lower(), by_http)
+    async with downloaded(url, paths.downloads_dir(config.state_dir), fetcher, progress) as file:
         yield file
 
 
 @contextlib.asynccontextmanager
-async def downloaded(
-    url: str, folder: Path, allowed: Sequence[str], limit: int, progress: Progress
-) -> AsyncIterator[Path]:
+async def downloaded(url: str, folder: Path, fetcher: Fetch, progress: Progress) -> AsyncIterator[Path]:
     """Download an archive into `folder`, where the file exists while the context is open.
 
     Args:
         url: one that passed `check_url`.
-        limit: the largest size of the archive, in bytes.
         progress: called on the event loop.
 
     Raises:
@@ -169,28 +171,16 @@ async def downloaded(
         raise DownloadFailed(url, f"cannot write to `{folder}`: {error.strerror}") from None
     file = place / (PurePosixPath(unquote(urlsplit(url).path)).name[:200] or "archive")
     try:
-        if is_object(url):
-            await _in_thread(lambda report: _fetch_rest(url, file, folder, limit, report, stopped.is_set), progress)
-        else:
-            await _in_thread(lambda report: fetch(url, file, allowed, limit, report, stopped.is_set), progress)
+        await _in_thread(lambda report: fetcher(url, file, report, stopped.is_set), progress)
         yield file
     finally:
         stopped.set()
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _fetch_rest(
-    url: str, file: Path, folder: Path, limit: int, progress: Progress, stopped: Callable[[], bool]
-) -> None:
-    try:
-        fetch_rest(url, file, folder, lambda data, tag: fetch_object(url, data, limit, progress, stopped, tag))
-    except OSError as error:
-        raise DownloadFailed(url, f"cannot write to `{folder}`: {error.strerror}") from None
-
-
 def _make_place(folder: Path) -> Path:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(prefix="archive-", dir=folder))
+    return Path(tempfile.mkdtemp(prefix=PLACE, dir=folder))
 
 
 async def _in_thread(work: Callable[[Progress], None], progress: Progress) -> None:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.models.archives.digests import holds_its_files, sums_of
-from tsctl.daemon.models.archives.download import archive_of, throttled
+from tsctl.daemon.models.archives.download import Fetch, archive_of, throttled
 from tsctl.daemon.models.archives.unpack import (
     ArchiveMark,
     Limits,
@@ -170,9 +170,14 @@ def directory_in_place(path: Path) -> Path:
 
 
 class Archives:
-    """Opens archives; the unpacked files are in `directories`."""
+    """Opens archives; the unpacked files are in `directories`.
+
+    Attributes:
+        fetchers: schemes of URLs → what downloads from there, beside HTTP.
+    """
 
     def __init__(self, config: Config, directories: Directories) -> None:
+        self.fetchers: dict[str, Fetch] = {}
         self._config = config
         self._directories = directories
 
@@ -195,7 +200,8 @@ class Archives:
                 return
             self._directories.release(kept)
         report = partial(progress, "downloading")
-        async with archive_of(request.url, self._config, report, local_paths=request.local_paths) as path:
+        local = request.local_paths
+        async with archive_of(request.url, self._config, self.fetchers, report, local_paths=local) as path:
             if is_in_place(path):
                 if path.is_file() and is_url(request.url):
                     raise InvalidModel(

@@ -108,8 +108,8 @@ class Restoring:
         kept = self._directories.named(entry.unpacked)
         if request.sha256 and kept.is_dir() and await asyncio.to_thread(holds_its_files, kept):
             return await self._restore(entry)
-        nobody = partial(no_progress, "downloading")
-        async with archive_of(request.url, self._config, nobody, local_paths=request.local_paths) as path:
+        nobody, fetchers = partial(no_progress, "downloading"), self._registrar.archives.fetchers
+        async with archive_of(request.url, self._config, fetchers, nobody, local_paths=request.local_paths) as path:
             unpacked = await self._directories.unpack(path, no_progress, request.sha256)
         try:
             if unpacked.name != entry.unpacked:

@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,9 @@ from hypothesis import strategies as st
 from tests.kit.said import said_in
 from tests.models.archives.web import Web, serving_web
 from tsctl.daemon.core.errors import ArchiveNotFound, DownloadFailed
-from tsctl.daemon.models.archives.download import downloaded, local_path
-from tsctl.daemon.models.archives.sources.web import check_url
+from tsctl.daemon.models.archives.download import Fetch, downloaded, local_path
+from tsctl.daemon.models.archives.web import check_url
+from tsctl.daemon.models.archives.web import fetch as fetch_by_http
 from tsctl.daemon.targets import is_url
 
 ALLOWED = ("https://models\\.example\\.com/.*", "file:///srv/models/.*")
@@ -39,11 +41,15 @@ def web(server: Web, monkeypatch: pytest.MonkeyPatch) -> Web:
     return server
 
 
+def by_http(allowed: str = ".*", limit: int = 1000) -> Fetch:
+    return partial(fetch_by_http, allowed=(allowed,), limit=limit)
+
+
 def fetch(web: Web, path: str, folder: Path, *, allowed: str = ".*", limit: int = 1000) -> bytes:
     """Download, look at the file, and leave."""
 
     async def main() -> bytes:
-        async with downloaded(web.url + path, folder, (allowed,), limit, lambda done, total: None) as file:
+        async with downloaded(web.url + path, folder, by_http(allowed, limit), lambda done, total: None) as file:
             return file.read_bytes()
 
     return asyncio.run(main())
@@ -116,7 +122,7 @@ async def test_an_archive_is_downloaded_under_its_name_with_progress_and_then_re
     url = f"{web.url}/models/my%20m.mar?token=1"
     told: list[tuple[int, int]] = []
 
-    async with downloaded(url, folder, (".*",), 1000, lambda *event: told.append(event)) as file:
+    async with downloaded(url, folder, by_http(), lambda *event: told.append(event)) as file:
         await asyncio.sleep(0)
         assert (file.name, file.read_bytes(), told[0]) == ("my m.mar", b"content", (7, 7))
 
@@ -169,12 +175,16 @@ def test_an_archive_is_refused_that(
 
 
 @pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:1/m.mar", "gopher://a/m.mar", "http:///m.mar"],
-    ids=["nobody listens", "a scheme nobody speaks", "no host"],
-)  # fmt: skip
-async def test_what_cannot_be_reached_is_told(web: Web, tmp_path: Path, url: str) -> None:
-    with pytest.raises(DownloadFailed, match="Failed to download archive from: "):
-        async with downloaded(url, tmp_path, (".*",), 1000, lambda done, total: None):
+    ("url", "reason"),
+    [
+        pytest.param("http://127.0.0.1:1/m.mar", "Connection refused", id="nobody listens"),
+        pytest.param("gopher://a/m.mar", "unknown url type: gopher", id="a scheme nobody speaks"),
+        pytest.param("http:///m.mar", "no host given", id="no host"),
+    ],
+)
+async def test_what_cannot_be_reached_is_told(web: Web, tmp_path: Path, url: str, reason: str) -> None:
+    with pytest.raises(DownloadFailed, match=rf"Failed to download archive from: {url} \(.*{reason}\)"):
+        async with downloaded(url, tmp_path, by_http(), lambda done, total: None):
             pass
 
 
@@ -183,7 +193,7 @@ async def test_a_download_that_is_given_up_holds_nobody_and_leaves_nothing(tmp_p
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.setblocking(False)
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/m.mar"
-        download = downloaded(url, tmp_path, (".*",), 1000, lambda done, total: None)
+        download = downloaded(url, tmp_path, by_http(), lambda done, total: None)
         task = asyncio.create_task(contextlib.AsyncExitStack().enter_async_context(download))
         connection, _ = await asyncio.get_running_loop().sock_accept(silent)
 

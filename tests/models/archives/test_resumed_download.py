@@ -9,7 +9,7 @@ import pytest
 
 from tests.kit.web import web_server
 from tsctl.daemon.core.errors import DownloadFailed
-from tsctl.daemon.models.archives.sources.web import ATTEMPTS, fetch
+from tsctl.daemon.models.archives.web import ATTEMPTS, fetch
 
 OLD, NEW = bytes(range(200)), bytes(reversed(range(200)))
 
@@ -61,7 +61,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[CuttingServer]:
 
 def download(server: CuttingServer, folder: Path, pauses: list[float] | None = None) -> bytes:
     sleep = (lambda seconds: None) if pauses is None else pauses.append
-    fetch(server.url, folder / "m.mar", (".*",), 1000, lambda done, total: None, lambda: False, sleep)
+    fetch(
+        server.url, folder / "m.mar", lambda done, total: None, lambda: False, allowed=(".*",), limit=1000, sleep=sleep
+    )
     return (folder / "m.mar").read_bytes()
 
 

@@ -92,15 +92,17 @@ Progress = Callable[[int, int], None]  # bytes done, bytes in all (0 if the serv
 def fetch(
     url: str,
     file: Path,
-    allowed: Sequence[str],
-    limit: int,
     progress: Progress,
     stopped: Callable[[], bool],
+    *,
+    allowed: Sequence[str],
+    limit: int,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
     """Download into a new file. Blocks: for a thread.
 
     Args:
+        allowed: patterns of URLs, of which a redirection must match one.
         limit: the largest size of the archive, in bytes.
         stopped: called before each chunk; when true, the download ends and the file is left incomplete.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tsctl.daemon.models.archives.sources.parts import LONGEST_KEPT, MOST, fetch_rest, recover
+from tsctl.daemon.extensions.object_stores.parts import LONGEST_KEPT, MOST, fetch_rest, recover
 
 URL = "s3://b/m.mar"
 
@@ -110,13 +110,12 @@ def test_only_the_newest_parts_are_kept(tmp_path: Path) -> None:
     assert [bool(found(tmp_path, url)) for url in urls] == [False, False, *[True] * MOST]
 
 
-def test_after_a_restart_of_the_daemon_parts_are_there_and_other_leftovers_are_not(tmp_path: Path) -> None:
+def test_after_a_restart_of_the_daemon_parts_are_there_and_those_without_a_tag_are_not(tmp_path: Path) -> None:
     interrupt(tmp_path)
     (kept,) = tmp_path.iterdir()
     kept.rename(tmp_path / f"unfinished-{kept.name.removeprefix('part-')}-x1")  # the daemon was killed meanwhile
-    for name in ("archive-x2", "unfinished-0-x3"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "data").write_text("y")
+    (tmp_path / "unfinished-0-x2").mkdir()
+    (tmp_path / "unfinished-0-x2" / "data").write_text("y")
 
     recover(tmp_path, lambda: 0.0)
 

@@ -1,4 +1,4 @@
-"""`python -m tsctl.daemon.tools.fetch`: see the package."""
+"""`python -m tsctl.daemon.extensions.object_stores.fetch`: see the package."""
 
 import json
 import os
@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tsctl.daemon.tools.fetch.reading import Progress, download, open_object
-from tsctl.daemon.tools.fetch.stores import FetchError
+from tsctl.daemon.extensions.object_stores.fetch.reading import Progress, download, open_object
+from tsctl.daemon.extensions.object_stores.fetch.stores import FetchError
 
 
 def main() -> None:

@@ -5,8 +5,8 @@
         └──interrupted, or the daemon ended──┘
 
 So two downloads never write to one file. A part is `data`, and `tag`: which content it is the beginning of, as the
-store names that (daemon/tools/fetch/reading.py). At most `MOST` are kept, for a day, and none over a restart of the
-machine, after which the file may have other bytes than were written.
+store names that (fetch/reading.py). At most `MOST` are kept, for a day, and none over a restart of the machine, after
+which the file may have other bytes than were written.
 
 Everything here blocks: for a thread.
 """
@@ -56,17 +56,14 @@ def fetch_rest(
 
 
 def recover(folder: Path, wall: Callable[[], float] = time.time) -> None:
-    """Remove what an earlier daemon has left of downloads, but for parts; those that it was writing are kept, too.
+    """Keep the parts that an earlier daemon was writing, and remove old ones.
 
     Args:
         wall: as for `fetch_rest`.
     """
-    for each in list(folder.glob("*")):
-        if each.name.startswith(_OWN):
-            key = each.name.removeprefix(_OWN).partition("-")[0]
-            _keep(each, folder / f"{_KEPT}{key}")
-        elif not each.name.startswith(_KEPT):
-            shutil.rmtree(each, ignore_errors=True)
+    for each in list(folder.glob(f"{_OWN}*")):
+        key = each.name.removeprefix(_OWN).partition("-")[0]
+        _keep(each, folder / f"{_KEPT}{key}")
     remove_old(folder, wall())
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.served import Served
-from tests.kit.stores import GoogleStore, serve_store
+from tests.extensions.object_stores.servers import GoogleStore, serve_store
 
 
 @pytest.mark.thin

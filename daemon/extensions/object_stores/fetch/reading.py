@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from tsctl.daemon.tools.fetch.stores import STORES, Digest, FetchError, digest_of, filesystem_of
+from tsctl.daemon.extensions.object_stores.fetch.stores import STORES, Digest, FetchError, digest_of, filesystem_of
 
 LEAST_PIECE, MOST_PIECE = 1 << 20, 32 << 20  # bytes
 QUICK, SLOW = 1.0, 5.0  # seconds of a piece: the next one is twice, or half, as large

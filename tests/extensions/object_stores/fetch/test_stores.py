@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.kit.stores import GoogleStore, HubStore, serve_store
-from tsctl.daemon.tools.fetch.reading import LEAST_PIECE
-from tsctl.daemon.tools.fetch.stores import STORES, FetchError, filesystem_of
+from tests.extensions.object_stores.servers import GoogleStore, HubStore, serve_store
+from tsctl.daemon.extensions.object_stores.fetch.reading import LEAST_PIECE
+from tsctl.daemon.extensions.object_stores.fetch.stores import STORES, FetchError, filesystem_of
 
 pytestmark = pytest.mark.slow
 CONTENT = b"!" + random.Random(7).randbytes(3 * LEAST_PIECE - 1)  # a spoilt one begins with another byte
@@ -33,7 +33,7 @@ AMAZON = needs("s3fs", "moto", "flask", "flask_cors")
 # Each order has a fork of one process that has imported the stores' packages, which takes a second.
 PROGRAM = """
 import contextlib, io, os, sys
-from tsctl.daemon.tools.fetch.__main__ import main
+from tsctl.daemon.extensions.object_stores.fetch.__main__ import main
 for name in ("s3fs", "gcsfs", "huggingface_hub", "google.auth"):
     with contextlib.suppress(ImportError):
         __import__(name)

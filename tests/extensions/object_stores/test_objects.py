@@ -5,15 +5,20 @@ import contextlib
 import os
 import sys
 import threading
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
 
+from tests.kit.archives import write_files
 from tests.kit.daemon import StubDaemon
+from tsctl.daemon import paths
 from tsctl.daemon.core.errors import ArchiveNotFound, DownloadFailed
-from tsctl.daemon.models.archives.download import downloaded
-from tsctl.daemon.models.archives.sources import objects
-from tsctl.daemon.models.archives.sources.objects import fetch_object, is_object
+from tsctl.daemon.extensions.object_stores import ObjectStoresExtension, objects
+from tsctl.daemon.extensions.object_stores.objects import ObjectStores, fetch_object
+from tsctl.daemon.models.archives.download import archive_of
+from tsctl.daemon.models.archives.web import Progress
+from tsctl.daemon.targets import TargetError, read_target
 
 READ = "import json, sys; order = json.loads(sys.stdin.readline()); "
 
@@ -23,12 +28,16 @@ def program(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(objects, "_PROGRAM", (sys.executable, "-c", READ + text))
 
 
-@pytest.mark.parametrize(
-    ("url", "is_one"),
-    [("s3://b/k", True), ("GS://b/k", True), ("hf://o/r/f", True), ("https://s3.example/b", False), ("s3a://b", False)],
-)
-def test_the_scheme_tells_a_store(url: str, is_one: bool) -> None:
-    assert is_object(url) is is_one
+class Stores(StubDaemon):
+    """A registration that downloads from stores of objects, where all URLs are allowed."""
+
+    def __init__(self, root: Path, allowed_urls: str = ".*") -> None:
+        super().__init__(root, allowed_urls=allowed_urls)
+        ObjectStores(self.config, self.registrar.archives, ObjectStoresExtension.schemes)
+        self.downloads = paths.downloads_dir(self.config.state_dir)
+
+    def archive(self, url: str, progress: Progress = lambda done, total: None) -> AbstractAsyncContextManager[Path]:
+        return archive_of(url, self.config, self.registrar.archives.fetchers, progress, local_paths=False)
 
 
 async def test_an_object_is_downloaded_and_its_progress_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,11 +45,11 @@ async def test_an_object_is_downloaded_and_its_progress_told(tmp_path: Path, mon
     program(monkeypatch, tell)
     told: list[tuple[int, int]] = []
 
-    async with downloaded("s3://b/a/m.mar", tmp_path, (), 1000, lambda *event: told.append(event)) as file:
+    async with (stores := Stores(tmp_path)).archive("s3://b/a/m.mar", lambda *event: told.append(event)) as file:
         await asyncio.sleep(0)
         assert (file.name, file.read_text(), told) == ("m.mar", "content", [(3, 7)])
 
-    assert os.listdir(tmp_path) == []
+    assert os.listdir(stores.downloads) == []
 
 
 @pytest.mark.parametrize(
@@ -53,11 +62,12 @@ async def test_an_object_is_downloaded_and_its_progress_told(tmp_path: Path, mon
 async def test_what_failed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, reason: str) -> None:
     program(monkeypatch, text)
 
+    stores = Stores(tmp_path)
     with pytest.raises(DownloadFailed, match=rf"Failed to download archive from: s3://b/m\.mar \({reason}"):
-        async with downloaded("s3://b/m.mar", tmp_path, (), 1000, lambda done, total: None):
+        async with stores.archive("s3://b/m.mar"):
             pass
 
-    assert os.listdir(tmp_path) == []
+    assert os.listdir(stores.downloads) == []
 
 
 async def test_a_download_that_is_given_up_ends_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +76,7 @@ async def test_a_download_that_is_given_up_ends_the_program(tmp_path: Path, monk
         'print(\'{"done": 0, "total": 1}\', flush=True); sys.stdin.read(); import time; time.sleep(999)',
     )
     begun = asyncio.Event()
-    download = downloaded("s3://b/m.mar", tmp_path, (), 1000, lambda done, total: begun.set())
+    download = Stores(tmp_path).archive("s3://b/m.mar", lambda done, total: begun.set())
     task = asyncio.create_task(contextlib.AsyncExitStack().enter_async_context(download))
     await begun.wait()
 
@@ -92,12 +102,45 @@ async def test_only_urls_that_the_operator_allows_are_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program(monkeypatch, f'open({str(tmp_path / "started")!r}, "w"); print(\'{{"end": "no"}}\')')
-    bench = StubDaemon(tmp_path, allowed_urls="s3://models/.*")
+    stores = Stores(tmp_path, "s3://models/.*")
 
     for url in ("s3://others/m.mar", "gs://models/m.mar", "s3://models/../others/m.mar"):
         with pytest.raises(ArchiveNotFound):
-            await bench.register(url)
+            await stores.register(url)
     assert not (tmp_path / "started").exists()
     with pytest.raises(DownloadFailed):
-        await bench.register("s3://models/m.mar")
+        await stores.register("s3://models/m.mar")
     assert (tmp_path / "started").exists()
+
+
+async def test_a_start_keeps_parts_and_removes_what_else_downloads_have_left(tmp_path: Path) -> None:
+    downloads = Stores(tmp_path).downloads
+    write_files(downloads / "archive-x1", {"m.mar": b"half"})
+    write_files(downloads / "unfinished-1-x2", {"data": b"half", "tag": b"a"})
+
+    Stores(tmp_path)
+
+    assert os.listdir(downloads) == ["part-1"]
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("s3://b/k", "no"), ("GS://b/k", "no"), ("hf://o/r/f", "no"), ("s3a://b", "unknown url type: s3a"),
+        ("http://s3:x/b", "nonnumeric port"),
+    ],
+)  # fmt: skip
+async def test_the_scheme_tells_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, reason: str) -> None:
+    program(monkeypatch, 'print(\'{"end": "no"}\')')
+
+    with pytest.raises(DownloadFailed, match=rf"from: {url} \(.*{reason}"):
+        await Stores(tmp_path).register(url)
+
+
+def test_the_command_line_takes_urls_of_stores_and_names_them() -> None:
+    assert read_target("S3://b/m.mar", Path()).url == "S3://b/m.mar"
+    with pytest.raises(TargetError) as caught:
+        read_target("ftp://h/m.mar", Path())
+
+    assert caught.value.message == "`ftp://h/m.mar` has a scheme that is not served"
+    assert caught.value.hint is not None and "http://, https://, s3://, gs://, hf://" in caught.value.hint

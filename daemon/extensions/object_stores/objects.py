@@ -1,4 +1,4 @@
-"""Download an archive from a store of objects, by a program of its own: `python -m tsctl.daemon.tools.fetch`.
+"""Download an archive from a store of objects, by a program of its own (fetch/).
 
 The stores' clients take seconds to import, and hundreds of megabytes in the worst case. So nothing of them is in the
 daemon, and a download that hangs is ended by a signal.
@@ -11,22 +11,41 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tsctl.daemon import paths
+from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.errors import DownloadFailed
-from tsctl.daemon.models.archives.sources.web import LONGEST, Progress
+from tsctl.daemon.extension import Service
+from tsctl.daemon.extensions.object_stores.parts import fetch_rest, recover
+from tsctl.daemon.models.archives.opening import Archives
+from tsctl.daemon.models.archives.web import LONGEST, Progress
 
-SCHEMES = ("s3://", "gs://", "hf://")
 SILENCE = 300.0  # seconds without a word of the program; it asks again for a piece several times before it gives up
-_PROGRAM = (sys.executable, "-P", "-m", "tsctl.daemon.tools.fetch")
+_PROGRAM = (sys.executable, "-P", "-m", "tsctl.daemon.extensions.object_stores.fetch")
 _LOOK_EVERY = 0.2  # seconds; a download that is given up ends so soon
 
 
-def is_object(url: str) -> bool:
-    """Return whether a URL names an object of a store."""
-    return url.lower().startswith(SCHEMES)
+class ObjectStores(Service):
+    """Downloads the archives with URLs of these schemes for the registrar of one daemon."""
+
+    def __init__(self, config: Config, archives: Archives, schemes: Sequence[str]) -> None:
+        self._folder, self._limit = paths.downloads_dir(config.state_dir), config.archive_bytes
+        recover(self._folder)  # a daemon that this one replaces has ended its downloads, and begins none
+        archives.fetchers |= dict.fromkeys(schemes, self.fetch)
+
+    def fetch(self, url: str, file: Path, progress: Progress, stopped: Callable[[], bool]) -> None:
+        """Download into a new file, from the part on that an earlier download left; errors as `fetch_object`."""
+
+        def fetch(data: Path, tag: Path) -> bool:
+            return fetch_object(url, data, self._limit, progress, stopped, tag)
+
+        try:
+            fetch_rest(url, file, self._folder, fetch)
+        except OSError as error:
+            raise DownloadFailed(url, f"cannot write to `{self._folder}`: {error.strerror}") from None
 
 
 def fetch_object(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tsctl.daemon.tools.fetch.reading import ATTEMPTS, LEAST_PIECE, RemoteObject, download
-from tsctl.daemon.tools.fetch.stores import Digest, FetchError
+from tsctl.daemon.extensions.object_stores.fetch.reading import ATTEMPTS, LEAST_PIECE, RemoteObject, download
+from tsctl.daemon.extensions.object_stores.fetch.stores import Digest, FetchError
 
 CONTENT = bytes(range(256)) * (4 * LEAST_PIECE // 256) + b"end"
 

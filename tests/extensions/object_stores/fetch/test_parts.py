@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.fetch.test_reading import CONTENT, Source
-from tsctl.daemon.tools.fetch.reading import ATTEMPTS, LEAST_PIECE, download
-from tsctl.daemon.tools.fetch.stores import FetchError
+from tests.extensions.object_stores.fetch.test_reading import CONTENT, Source
+from tsctl.daemon.extensions.object_stores.fetch.reading import ATTEMPTS, LEAST_PIECE, download
+from tsctl.daemon.extensions.object_stores.fetch.stores import FetchError
 
 ENDS: list[Exception | int] = [LEAST_PIECE, *[OSError("cut")] * ATTEMPTS]  # after the first piece
 

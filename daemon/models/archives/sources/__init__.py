@@ -1,1 +1,0 @@
-"""Where archives are downloaded from: the URLs that are allowed, web servers, and stores of objects."""
