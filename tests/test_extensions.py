@@ -17,7 +17,7 @@ SHELF, LIST = "daemon.extensions", "daemon.server.extensions"
 WHOLE = (
     "cache", "fitting", "grouping", "grpc", "history", "keys", "live", "object_stores", "oip", "openai", "optimizing",
     "quarantine", "ranks", "ray", "recording", "residency", "rollouts", "scaling", "sequences", "shadowing",
-    "torchserve_logs", "tracing", "verdict",
+    "torchserve_logs", "tracing", "verdict", "welcome",
 )  # fmt: skip
 
 

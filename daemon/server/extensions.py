@@ -25,6 +25,7 @@ from tsctl.daemon.extensions.shadowing import ShadowingExtension
 from tsctl.daemon.extensions.torchserve_logs import TorchServeLogsExtension
 from tsctl.daemon.extensions.tracing import TracingExtension
 from tsctl.daemon.extensions.verdict import VerdictExtension
+from tsctl.daemon.extensions.welcome import WelcomeExtension
 
 EXTENSIONS: tuple[Extension, ...] = (
     TorchServeLogsExtension(),  # first, so that its files get the last line
@@ -46,6 +47,7 @@ EXTENSIONS: tuple[Extension, ...] = (
     GroupingExtension(),
     FittingExtension(),
     KeysExtension(),
+    WelcomeExtension(),
     ObjectStoresExtension(),
     OpenAIExtension(),
     OipExtension(),

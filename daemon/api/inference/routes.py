@@ -10,8 +10,7 @@
     /MODEL[/VERSION]/predict             as before TorchServe 0.1; the query's parameters reach the handler
     /wfpredict/…                         workflows: refused by name
     /ping                                whether every version that answers by default has all its workers
-    GET /                                alive, for programs; a page of the models, for browsers (welcome.py)
-    OPTIONS of these, /api-description   an OpenAPI description
+    OPTIONS of these and of /, /api-description   an OpenAPI description
 
 Parameters of the query that a typed handler declares are its inputs, on each of these, and other names are refused.
 
@@ -28,7 +27,6 @@ from tsctl.daemon.api.inference.paths import INVOKE, LEGACY, VERBS
 from tsctl.daemon.api.inference.predict import as_instances, parameters_of, predict, with_inputs, with_query
 from tsctl.daemon.api.inference.raw_forms import RawForm, take_as_json
 from tsctl.daemon.api.inference.turns import Turns
-from tsctl.daemon.api.inference.welcome import welcome
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound, WorkflowsNotServed
 from tsctl.daemon.core.job import Param
 from tsctl.daemon.http.exchange import Exchange
@@ -173,11 +171,7 @@ def inference_routes(
         exchange.respond(status_response("Live"))
 
     def root(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001 - one signature for all
-        method = exchange.request.method
-        if method in ("GET", "HEAD"):
-            exchange.respond(welcome(registry, exchange.request))
-            return
-        if method != "OPTIONS":
+        if exchange.request.method != "OPTIONS":
             raise MethodNotAllowed
         exchange.respond(json_response(describe_api()))
 

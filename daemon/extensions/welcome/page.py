@@ -9,12 +9,16 @@
 The page tells no more than the paths do: who has a key sees its models.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 from urllib.parse import quote
 
+from tsctl.daemon.core.errors import ResourceNotFound
+from tsctl.daemon.extension import Service
+from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import JSON, Request, Response, json_response
+from tsctl.daemon.http.router import Audience, Route
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.reporting.trouble import STATES
 from tsctl.daemon.models.version import ModelVersion
@@ -34,6 +38,22 @@ _STYLE = (
     "table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.4em 1.5em .4em 0}"
     "tr+tr{border-top:1px solid #8884}td:nth-child(2n+1){overflow-wrap:anywhere;min-width:7em}.bad{color:#c33}"
 )
+
+
+class WelcomeService(Service):
+    """The route of one daemon."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def routes(self, audience: Audience) -> Mapping[str, Route]:
+        return {"": self._answer} if audience is Audience.CLIENTS else {}
+
+    def _answer(self, exchange: Exchange, path: list[str]) -> None:
+        del path
+        if exchange.request.method not in ("GET", "HEAD"):
+            raise ResourceNotFound  # the core's route knows the others
+        exchange.respond(welcome(self._registry, exchange.request))
 
 
 def welcome(registry: Registry, request: Request) -> Response:
