@@ -76,7 +76,7 @@ def read_npy(body: bytes | bytearray | memoryview) -> np.ndarray[Any, Any]:
     try:
         flat = np.frombuffer(bytearray(body[file.tell() :]), dtype)
         array = flat.reshape(shape, order="F" if fortran else "C")
-    except (ValueError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError) as error:  # a length may be `True`
         raise UnreadablePayload(f"the `.npy` header says {str(shape)[:200]}: {error}") from None
     return array.astype(dtype.newbyteorder("="), copy=False)
 

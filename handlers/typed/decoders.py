@@ -31,7 +31,7 @@ def decoder_of(argument: Argument, pixels: Pixels) -> Decode:
     decode = _decoder(argument.target, argument.name, pixels)
     if argument.target.items is not None:
         decode = _several(argument, argument.target.items, pixels, decode)
-    optional = argument.target.optional
+    optional, own = argument.target.optional, argument.target.kind in ("json", "text")
 
     def decode_part(part: Part) -> Any:
         if optional and part.parsed and part.value is None:
@@ -42,6 +42,11 @@ def decoder_of(argument: Argument, pixels: Pixels) -> Decode:
             reason = message_of(error)
             way = f". {argument.single_number}" if "got `array`" in reason and argument.single_number else ""
             raise UnreadablePayload(f"`{argument.name}`: {reason}{way}") from error
+        except Exception as error:
+            if not own or isinstance(error, MemoryError):
+                raise
+            # Of a validator of the user's type, say. It is this row's value that fails, and not those beside it.
+            raise UnreadablePayload(f"`{argument.name}`: {type(error).__name__}: {message_of(error)}") from error
 
     return decode_part
 
