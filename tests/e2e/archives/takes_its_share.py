@@ -1,6 +1,6 @@
-"""Takes so much memory that some hundreds of workers fit."""
+"""Takes so much memory that some two hundred workers fit, whatever other processes free meanwhile."""
 
-SHARE = 800
+SHARE = 250
 
 
 class Takes:
