@@ -48,8 +48,8 @@ TESTS = {
         ),
     ),
     "test-busy": Program(
-        "the tests three times, each time in an order that is drawn, beside two processes that only compute; prints "
-        "the seeds. --times 1 --seed 7 tests/e2e repeats the order of a part",
+        "the tests three times, each time in an order that is drawn, beside two processes that only compute "
+        "and one that reads the disk; prints the seeds. --times 1 --seed 7 tests/e2e repeats the order of a part",
         ('python -m tests.busy "$@"',),
     ),
     "leave-out": Program(
