@@ -1,4 +1,4 @@
-"""What the services of a daemon show of themselves in the core's documents."""
+"""The fields and metrics that the services of a daemon add to the core's."""
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
@@ -13,7 +13,7 @@ from tsctl.daemon.models.version import ModelVersion
 
 
 class Fields:
-    """What the services of a daemon show: fields in its documents, and metrics.
+    """The fields of all services in the documents of the daemon, and their metrics.
 
     Args:
         started: when the daemon did, seconds since the epoch.
