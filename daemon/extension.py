@@ -1,8 +1,7 @@
 """The seam between the core and the shelf: all that a capability may be told by the core, and add to it.
 
-A capability is a folder below daemon/extensions/ and one word in the tuple of daemon/server/extensions.py, the only
-file of the core that names one; docs/design/architecture.md draws it, CONTRIBUTING.md adds one. This module, and those
-that declare extensions, import declarations.py alone until they are called, since the command line reads their tables.
+A capability is a folder of daemon/extensions/ and a word in the tuple of daemon/server/extensions.py (CONTRIBUTING.md).
+Until they are called, it and this module import declarations.py alone: the command line reads the extensions' tables.
 """
 
 from collections.abc import Callable, Mapping, Sequence
