@@ -219,7 +219,7 @@ class BaseHandler:
                 continue
             try:
                 torch.as_tensor(payload)
-            except (TypeError, ValueError, RuntimeError) as error:
+            except (TypeError, ValueError, OverflowError, RuntimeError) as error:
                 unreadable[index] = UnreadablePayload(f"The request is not an array of numbers: {error}")
         return unreadable
 

@@ -157,7 +157,7 @@ class VisionHandler(BaseHandler):
             return tensor
         try:
             return torch.tensor(payload, dtype=torch.float32)
-        except (TypeError, ValueError, RuntimeError) as error:
+        except (TypeError, ValueError, OverflowError, RuntimeError) as error:
             raise UnreadablePayload(f"The request is neither an image nor an array of numbers: {error}") from error
 
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:

@@ -133,11 +133,11 @@ def test_the_times_of_the_stages_are_reported_for_each_batch(context: Context) -
 
 
 def test_prepare_finds_the_rows_that_are_no_array() -> None:
-    rows: list[Any] = [{"body": [1, 2]}, {"body": "text"}, {"body": None}, {}, {"data": 3}]
+    rows: list[Any] = [{"body": [1, 2]}, {"body": "text"}, {"body": None}, {}, {"data": 3}, {"data": [1.0, 10**400]}]
 
     unreadable = BaseHandler().prepare(rows)
 
-    assert list(unreadable) == [1, 2, 3]
+    assert list(unreadable) == [1, 2, 3, 5]
     assert str(unreadable[1]).startswith("The request is not an array of numbers: ")
     assert str(unreadable[3]).startswith("The request has no body: send the numbers in JSON")
     reading = type("Reading", (BaseHandler,), {"preprocess": lambda self, data: data})
