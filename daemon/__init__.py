@@ -25,7 +25,6 @@ daemon never imports torch, so it starts in well under a second; the command lin
       bounds/          budgets that all connections share, and a connection's part in them
       states/          the machines of a connection and of its receiver
     metrics/           counters and measurements, and their text for Prometheus
-      torchserve/      TorchServe's metrics modes and declarations
     workers/           engines, workers, pools
       processes/       how worker processes are made (templates, exec), their output, their end
       rows/            workers that run requests row by row: their places, and what becomes late
@@ -41,7 +40,6 @@ daemon never imports torch, so it starts in well under a second; the command lin
     api/               the routes; authorisation
       inference/       predictions, forms
       management/      TorchServe's management API; the control socket's documents
-      observing/       events, batches and numbers for whoever watches the daemon
       json_text/       large JSON in steps: its members found and counted, its syntax checked, before anything is built
       tensors/         inference requests in tensors, and their answers: elements, JSON, binary data, declarations
     lifecycle/         the process: sockets and locks, the two ways into service, the service manager, its end

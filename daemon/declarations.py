@@ -21,7 +21,7 @@ class VersionView(Enum):
     DESCRIPTION = auto()  # `tsctl describe`: fields of its `tsctl`
     MEMBERS = auto()  # the members beside that, which are TorchServe's: values in the place of the core's
     LIST = auto()  # `tsctl status`
-    LIVE = auto()  # `/tsctl/live`, from which `tsctl top` draws
+    LIVE = auto()  # for those who watch: numbers as they change
     WORKER = auto()  # `/tsctl/worker`: settings of its workers that are other than its own
 
 

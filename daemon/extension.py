@@ -1,16 +1,15 @@
 """The seam between the core and the shelf: all that a capability may be told by the core, and add to it.
 
 A capability is a folder below daemon/extensions/ and one word in the tuple of daemon/server/extensions.py, the only
-file of the core that names one; docs/design/architecture.md draws it, CONTRIBUTING.md adds one. `Extension` says what
-it needs before a process is started, and is installed in a daemon as a `Service`. This module imports nothing of the
-daemon but declarations.py when it runs, since the command line reads the tables of extensions.
+file of the core that names one; docs/design/architecture.md draws it, CONTRIBUTING.md adds one. This module, and those
+that declare extensions, import declarations.py alone until they are called, since the command line reads their tables.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tsctl.daemon.declarations import ClientProtocol, EventRow, FileKey, MetricRow, Samples, VersionView
+from tsctl.daemon.declarations import ClientProtocol, EventRow, FileKey, MetricRow, Operations, Samples, VersionView
 
 if TYPE_CHECKING:
     from tsctl.daemon.api.inference.turns import Turns
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from tsctl.daemon.models.settings import ModelSettings
     from tsctl.daemon.models.version import ModelVersion
     from tsctl.daemon.server.bounds import Bounds
+    from tsctl.daemon.server.fields import Fields
     from tsctl.daemon.server.observation import Observation
     from tsctl.daemon.setting_values import Setting
     from tsctl.daemon.workers.engine import WorkerSpec
@@ -33,10 +33,7 @@ if TYPE_CHECKING:
 
 
 class Extension:
-    """A capability that the daemon can do without. A subclass is declared in daemon/extensions/NAME/__init__.py.
-
-    That module imports nothing else of the daemon until it is called, since the command line reads its tables.
-    """
+    """A capability that the daemon can do without. A subclass is declared in daemon/extensions/NAME/__init__.py."""
 
     name = ""
     needs = ""  # a model setting: of versions that never had another value than its default, none is followed
@@ -67,6 +64,10 @@ class Extension:
         """Return the extension's fields of a version that `tsctl check` has loaded, without any daemon."""
         return {}
 
+    def operations(self, *, own: bool) -> Operations:
+        """Return its service's routes as OpenAPI describes them: for managers, or its `own`, of the control socket."""
+        return {}
+
     def install(self, kernel: "Kernel") -> "Service | None":
         """Return the service in one daemon, and start no thread; None if it is not asked for; raises StartError."""
         return None
@@ -79,7 +80,7 @@ class Kernel:
     config: "Config"
     tokens: "Tokens"  # and the known clients, when all are installed
     clock: "Clock"
-    observation: "Observation"  # of it `events`, `recurring`, `metrics`, `requests` and `soon`
+    observation: "Observation"  # of it `events`, `recurring`, `metrics`, `selection`, `requests`, `soon`
     bounds: "Bounds"  # of the memory for bodies and answers
     gpus: "Gpus"
     registry: "Registry"
@@ -87,16 +88,15 @@ class Kernel:
     ready: Callable[[], bool]  # every model to be served from the start is loaded or has failed, and there is room
     turns: "Turns"  # reads large bodies, a slice at a time
     spare: Callable[[int], None]  # told the pid of a child process that is no worker, and no leftover
+    fields: "Fields"  # what all services show, once they are installed
     templates: "Templates | None" = None  # keep models of versions without workers; None where workers are no processes
 
 
 class Service:
-    """A part of one daemon. What a subclass does not override does nothing; `follow` and `keep` cost nothing.
+    """A part of one daemon, begun in order, and closed in the reverse one. What is not overridden does nothing.
 
-        restore ─▶ servers ─▶ the daemon listens ─▶ begin
-        told to stop ─▶ settle ─▶ no connection is accepted ─▶ servers are closed ─▶ the last answers have left ─▶ close
-
-    Services are begun in order, and closed in the reverse one.
+    restore ─▶ servers ─▶ the daemon listens ─▶ begin
+    told to stop ─▶ settle ─▶ no connection is accepted ─▶ servers are closed ─▶ the last answers have left ─▶ close
     """
 
     extension = Extension()  # its own, from its installation on
@@ -107,7 +107,7 @@ class Service:
         return {}
 
     def document(self) -> Mapping[str, Any]:
-        """Return the service's fields of the daemon itself, in `tsctl status` and `/tsctl/live`."""
+        """Return the service's fields of the daemon itself, in `tsctl status` and for those who watch."""
         return {}
 
     def fields(self, model: "ModelVersion", view: VersionView) -> Mapping[str, Any]:

@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 MIB = 1024 * 1024
 FOREVER = 1e9  # seconds
-METRICS_MODES = ("prometheus", "log", "legacy")
 ENVELOPES = ("body", "json", "kserve", "kservev2")
 
 _SIZE = re.compile(r"(\d+)\s*(B|KB|KIB|MB|MIB|GB|GIB)?", re.IGNORECASE)
@@ -150,13 +149,6 @@ def parse_log_format(text: str) -> str:
     if text not in ("text", "json"):
         raise ValueError(f"`{text}` is not a log format (text, json)")
     return text
-
-
-def parse_metrics_mode(text: str) -> str:
-    mode = text.strip().lower()
-    if mode not in METRICS_MODES:
-        raise ValueError(f"`{text}` is not a metrics mode ({', '.join(METRICS_MODES)})")
-    return mode
 
 
 def parse_names(text: str) -> tuple[str, ...]:

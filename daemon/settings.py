@@ -17,7 +17,6 @@ from tsctl.daemon.setting_values import (
     parse_header,
     parse_level,
     parse_log_format,
-    parse_metrics_mode,
     parse_models,
     parse_names,
     parse_networks,
@@ -343,24 +342,6 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "log_format", "text", parse_log_format, "FORMAT", "The lines of all logs: text, or json (an object a line)."
     ),
     Setting(
-        "metrics_mode",
-        None,
-        parse_metrics_mode,
-        "MODE",
-        "Where TorchServe's metrics and those of handlers go: prometheus (/metrics), log (ts_metrics.log,"
-        " model_metrics.log), or legacy (the three ts_… on /metrics, the others to the files) [default: /metrics, and"
-        " the files if a place is named for them].",
-        "metrics_mode",
-    ),
-    Setting(
-        "disable_system_metrics",
-        False,
-        parse_boolean,
-        "true|false",
-        "Leave out the metrics of the machine: processor, memory, disk, GPUs.",
-        "disable_system_metrics",
-    ),
-    Setting(
         "metrics_config",
         None,
         parse_path,
@@ -368,13 +349,5 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "TorchServe's metrics.yaml: the metrics of handlers, and those of TorchServe's own that are shown.",
         "metrics_config",
         opens="read",
-    ),
-    Setting(
-        "model_metrics_auto_detect",
-        None,
-        parse_boolean,
-        "true|false",
-        "Show metrics of handlers that are not declared [default: on without --metrics-config].",
-        "model_metrics_auto_detect",
     ),
 )

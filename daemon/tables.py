@@ -6,7 +6,7 @@ module.
 
 from collections.abc import Mapping
 
-from tsctl.daemon.declarations import ClientProtocol
+from tsctl.daemon.declarations import ClientProtocol, Operations
 from tsctl.daemon.model_settings.row import ModelSetting
 from tsctl.daemon.model_settings.table import CORE_MODEL_SETTINGS
 from tsctl.daemon.server.extensions import EXTENSIONS
@@ -41,6 +41,11 @@ BATCH_REASONS: dict[str, str] = CORE_REASONS | {
     name: meaning for extension in EXTENSIONS for name, meaning in extension.batch_reasons
 }
 PROTOCOLS: tuple[ClientProtocol, ...] = tuple(each.protocol for each in EXTENSIONS if each.protocol is not None)
+
+
+def operations_of_extensions(*, own: bool) -> Operations:
+    """Return the routes of all extensions as OpenAPI describes them: for managers, or those of the control socket."""
+    return {path: methods for each in EXTENSIONS for path, methods in each.operations(own=own).items()}
 
 
 LARGEST_ALONE = 8  # requests of a batch: larger sizes share the bars of a histogram, so that it fits on the screen

@@ -250,7 +250,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
         "torch",
         "torchvision",
     ),
-    "tsctl.top": ("rich",),
+    "tsctl.extensions.live": ("click", "rich"),
     "tsctl.templates": ("PIL", "handler", "torch"),
 }
 

@@ -42,7 +42,6 @@ VERBS: dict[str, tuple[str, str]] = {
     "run": ("Daemon", "Run the daemon in the foreground."),
     "upgrade": ("Daemon", "Replace the daemon by a new process; no request fails."),
     "status": ("Daemon", "Show the daemon and its models."),
-    "top": ("Daemon", "Watch the models on a live screen."),
     "logs": ("Daemon", "Show the logs of the daemon, its requests and models."),
     "events": ("Daemon", "Show what happened to the daemon and its models."),
     "metrics": ("Daemon", "Print the metrics, rules of alerts, or a Grafana board."),
@@ -119,10 +118,11 @@ class VerbGroup(HelpCommand, click.Group):
                 with formatter.section(title):
                     formatter.write_dl([(verb, text) for verb, (group, text) in verbs.items() if group == title])
             return
+        everyday = [verb for verb in EVERYDAY if verb in verbs]  # an extension's may be left out
         with formatter.section("Every day"):
-            formatter.write_dl([(verb, verbs[verb][1]) for verb in EVERYDAY])
+            formatter.write_dl([(verb, verbs[verb][1]) for verb in everyday])
         formatter.write_paragraph()
-        formatter.write_text(f"{len(verbs) - len(EVERYDAY)} more: `tsctl help {ALL}`. About one: `tsctl help VERB`.")
+        formatter.write_text(f"{len(verbs) - len(everyday)} more: `tsctl help {ALL}`. About one: `tsctl help VERB`.")
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         rows = all_verbs().items()

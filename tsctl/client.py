@@ -86,17 +86,22 @@ class DaemonClient:
     def server_sent(self, target: str, **parameters: Any) -> Iterator[dict[str, Any]]:
         """Send a GET for a stream of server-sent events, and yield the documents as they come, until the stream ends.
 
+        Of an answer that is no stream, yield the one document.
+
         Raises:
             NoDaemon: no daemon listens on the socket.
             CliError: the daemon rejected the request, or the connection failed.
         """
-        return self._documents("GET", target + _query(parameters), SSE, b"data:")
+        return self._documents("GET", target + _query(parameters), SSE, b"data:", whole=True)
 
-    def _documents(self, method: str, target: str, kind: str, begins: bytes = b"") -> Iterator[dict[str, Any]]:
-        """Yield the documents of a stream's lines that begin so; an answer of another kind is an error, or none."""
+    def _documents(
+        self, method: str, target: str, kind: str, begins: bytes = b"", *, whole: bool = False
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the documents of a stream's lines that begin so; of an answer of another kind the `whole`, or none."""
         with self.exchange(method, target, None, {"Accept": kind}) as response:
             if response.getheader("Content-Type") != kind:
-                checked(response.status, self._document(response.read()))
+                document = checked(response.status, self._document(response.read()))
+                yield from [document] if whole else []
                 return
             while line := response.readline():
                 if line.startswith(begins):

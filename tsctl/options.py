@@ -39,8 +39,7 @@ _CORE_DAEMON: dict[str, tuple[str, ...]] = {
         "template",
     ),
     "Logs, metrics and traces": (
-        "access_log", "log_level", "log_format", "metrics_mode",
-        "disable_system_metrics", "metrics_config", "model_metrics_auto_detect",
+        "access_log", "log_level", "log_format", "metrics_config",
     ),
 }  # fmt: skip
 _CORE_MODEL: dict[str, tuple[str, ...]] = {

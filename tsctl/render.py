@@ -221,6 +221,15 @@ def bytes_text(count: float) -> str:
     return f"{count:.1f} GiB"
 
 
+def short_bytes(count: float) -> str:
+    """Return a number of bytes in at most five columns, with binary units: `1.5G`."""
+    for unit in ("B", "K", "M", "G"):
+        if count < 999.5:
+            return f"{count:.0f}{unit}" if count >= 9.95 or unit == "B" or not count else f"{count:.1f}{unit}"
+        count /= 1024
+    return f"{count:.1f}T"
+
+
 def number_text(value: float) -> str:
     """Format a number with about three significant digits and no exponent."""
     if value >= 99.95 or value == 0:

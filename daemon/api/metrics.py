@@ -25,13 +25,13 @@ from tsctl.daemon.metrics.exposition import (
     OPEN_CONTENT_TYPE,
     Labels,
     MetricFamily,
+    Selection,
     family,
     texts,
     wants_open,
 )
 from tsctl.daemon.metrics.families import HOST, emitted
 from tsctl.daemon.metrics.metrics import Metrics
-from tsctl.daemon.metrics.torchserve.selection import Selection, shown
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import local_pid
@@ -137,16 +137,15 @@ def metrics_routes(
     metrics: Metrics,
     host: HostMonitor,
     gpus: Gpus,
-    selection: Selection | None = None,
+    chosen: Selection,
     further: Callable[[Collection[str]], Iterable[MetricFamily]] = lambda names: (),
 ) -> dict[str, Route]:
     """Return the route.
 
     Args:
-        selection: the operator's choice of TorchServe's metrics, by default all.
+        chosen: the operator's choice.
         further: returns the families of extensions, for a client that asks for these names.
     """
-    chosen = selection or Selection()
 
     async def show(exchange: Exchange) -> None:
         query = exchange.request.target.partition("?")[2]
@@ -171,7 +170,7 @@ def metrics_routes(
             emitted(metrics, chosen.model_labels),
         )
         pieces = []
-        for text in texts(shown(told, chosen), names, openly=openly, as_torchserve=chosen.as_torchserve):
+        for text in texts(chosen.shown(told), names, openly=openly, written=chosen.written):
             pieces.append(text)
             # The metrics of 100 versions take 8 ms (measured at d82013d7): let predictions run in between.
             await asyncio.sleep(0)

@@ -10,7 +10,7 @@
 TorchServe logs an error for a file that it cannot read, and serves without metrics; here the daemon does not start.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
@@ -41,13 +41,6 @@ class MetricsFile:
 
     ts_metrics: tuple[DeclaredMetric, ...] = ()
     model_metrics: tuple[DeclaredMetric, ...] = ()
-
-
-def models_metrics(file: MetricsFile | None, auto_detect: bool | None) -> Collection[str] | None:
-    """Return the names of the models' metrics that count as declared; None for all, declared or not."""
-    if auto_detect if auto_detect is not None else file is None:
-        return None
-    return ("HandlerTime", "PredictionTime") if file is None else {each.name for each in file.model_metrics}
 
 
 def read_metrics_file(path: Path, where: str) -> MetricsFile:

@@ -21,6 +21,7 @@ from tsctl.daemon.metrics.histogram import Histogram, LatencyExample
 _EXACT = 1_000_000  # whole numbers below are written without an exponent
 
 Labels = dict[str, str]
+SampleLines = Callable[[Iterable[Sample]], list[str]]
 HistogramRow = tuple[Labels, Histogram, Mapping[int, LatencyExample]]
 
 
@@ -189,29 +190,52 @@ def histograms(
     return HistogramFamily(name, text, [(*value, each) for value, each in zip(values, known, strict=False)])
 
 
+class Selection:
+    """The operator's choice among the metrics: all of them. An extension's shows fewer, or in another way."""
+
+    machine = True  # whether the machine is measured
+
+    def shown(self, families: Iterable[MetricFamily]) -> Iterable[MetricFamily]:
+        """Return the families that are shown."""
+        return families
+
+    def model_labels(self, name: str, labels: Labels) -> Labels:
+        """Return the labels with which a handler's own metric is shown."""
+        del name
+        return labels
+
+    def written(self, name: str) -> SampleLines | None:
+        """Return what writes the lines of a family, which is then named even without values; None for our own way."""
+        del name
+        return None
+
+
+ALL = Selection()
+
+
 def texts(
     families: Iterable[MetricFamily],
     names: Collection[str] = (),
     *,
     openly: bool = False,
-    as_torchserve: Callable[[str], bool] = lambda name: False,
+    written: Callable[[str], SampleLines | None] = lambda name: None,
 ) -> Iterator[bytes]:
     """Return the text, a family at a time, of a large one about `at_once` rows at a time.
 
     Args:
         names: of families or of single samples to select; empty for all.
         openly: in the format of OpenMetrics.
-        as_torchserve: whether the family of this name is written as by TorchServe, unless it is in OpenMetrics.
+        written: as of `Selection`.
     """
     writer = SampleWriter(openly=openly)
     for each in families:
-        theirs = not openly and as_torchserve(each.name)
+        theirs = None if openly else written(each.name)
         chosen = bool(names) and each.name not in names
-        if theirs or chosen:
+        if theirs is not None or chosen:
             each.samples = [sample for sample in each.samples if not chosen or sample.name in names]
-        head, write = _head(each, openly=openly), _their_lines if theirs else writer.samples
+        head, write = _head(each, openly=openly), theirs or writer.samples
         samples = [] if each.rows else each.samples
-        if theirs and not samples and not names:
+        if theirs is not None and not samples and not names:
             yield head.encode()
         for begin in range(0, len(samples), MetricFamily.at_once):
             yield _text("" if begin else head, write(samples[begin : begin + MetricFamily.at_once]))
@@ -232,15 +256,6 @@ def _head(made: MetricFamily, *, openly: bool) -> str:
     text = made.documentation.replace("\\", r"\\").replace("\n", r"\n")
     text = text.replace('"', r"\"") if openly else text
     return f"# HELP {name} {text}\n# TYPE {name} {kind}\n"
-
-
-def _their_lines(samples: Iterable[Sample]) -> list[str]:
-    """Return the lines of TorchServe's library: their labels' order, and a comma behind the last."""
-    lines = []
-    for sample in samples:
-        labels = "".join([f'{name}="{escaped(value)}",' for name, value in sample.labels.items()])
-        lines.append(f"{sample.name}{{{labels}}} {number(sample.value)}\n")
-    return lines
 
 
 def wants_open(accept: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from tsctl.daemon.core.machine.cards import MIB, Card
 from tsctl.daemon.metrics.emitted import Series
-from tsctl.daemon.metrics.exposition import Labels, MetricFamily, family, histograms
+from tsctl.daemon.metrics.exposition import ALL, Labels, MetricFamily, family, histograms
 from tsctl.daemon.metrics.histogram import Histogram
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.metrics.version import BAD, GOOD, OTHER, REASONS, Sums, VersionMetrics
@@ -216,11 +216,7 @@ def _version(each: VersionMetrics) -> Labels:
 _log = logging.getLogger("tsctl.daemon.metrics")
 
 
-def _as_they_are(name: str, labels: Labels) -> Labels:  # noqa: ARG001 - as `Selection.model_labels`
-    return labels
-
-
-def emitted(metrics: Metrics, labels_of: Callable[[str, Labels], Labels] = _as_they_are) -> Iterator[MetricFamily]:
+def emitted(metrics: Metrics, labels_of: Callable[[str, Labels], Labels] = ALL.model_labels) -> Iterator[MetricFamily]:
     """Yield the families.
 
     Where versions differ in the type of a name, the version registered last is right, and

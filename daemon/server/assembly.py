@@ -72,10 +72,10 @@ def assemble(
             config, tokens, clock, observation, bounds, gpus, models,
             lambda: startup.done and not shutdown.wanted.is_set() and observation.supervision.serving,
         )  # fmt: skip
-        services = [*installed(extensions, kernel), observation]
+        kernel.fields.services = services = [*installed(extensions, kernel), observation]
         startup = boot.plan(config, models.registry, models.registrar)
         upgrade = upgrade_of(models, launch, boot, place, lambda: startup.done, lambda: listening)
-        tables = tables_of(kernel, services, upgrade, place.bound)
+        tables = tables_of(kernel, upgrade, place.bound)
         listening = listeners_of(place, tables, kernel, models.held.hold, files, tls)
         return Parts(
             place, startup, kernel, models, services, upgrade, listening, tables,

@@ -7,6 +7,7 @@ from tsctl.daemon.extensions.grouping import GroupingExtension
 from tsctl.daemon.extensions.grpc import GrpcExtension
 from tsctl.daemon.extensions.history import HistoryExtension
 from tsctl.daemon.extensions.keys import KeysExtension
+from tsctl.daemon.extensions.live import LiveExtension
 from tsctl.daemon.extensions.oip import OipExtension
 from tsctl.daemon.extensions.openai import OpenAIExtension
 from tsctl.daemon.extensions.optimizing import OptimizingExtension
@@ -37,6 +38,7 @@ EXTENSIONS: tuple[Extension, ...] = (
     SequencesExtension(),  # before quarantine, whose dispatcher all other versions have
     QuarantineExtension(),
     RecordingExtension(),
+    LiveExtension(),
     HistoryExtension(),
     VerdictExtension(),
     TracingExtension(),

@@ -1,5 +1,6 @@
 """The kernel of a daemon: what the core offers its extensions."""
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
@@ -13,6 +14,7 @@ from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.routing.steering import answering
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.server.bounds import Bounds
+from tsctl.daemon.server.fields import Fields
 from tsctl.daemon.server.models import Models
 from tsctl.daemon.server.observation import Observation
 
@@ -58,7 +60,7 @@ def kernel_of(
     ready = serves if config.ready_when_full else while_there_is_room(serves, partial(answering, registry))
     return Kernel(
         config, tokens, clock, observation, bounds, gpus, registry, models.registrar, ready, Turns(clock.now),
-        engine.spare, engine.templates,
+        engine.spare, Fields(clock, time.time()), engine.templates,
     )  # fmt: skip
 
 

@@ -2,21 +2,20 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 
 from tsctl.daemon import paths
 from tsctl.daemon.api.access_log import AccessLog, AnsweredRequests
-from tsctl.daemon.api.observing.events import EventsRoute
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core import logs
 from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.events.events import Events, Journal
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.extension import Service
-from tsctl.daemon.http.router import Audience, Route
 from tsctl.daemon.lifecycle.printed import PrintedLog
 from tsctl.daemon.lifecycle.supervision import Supervision
+from tsctl.daemon.metrics.exposition import Selection
 from tsctl.daemon.metrics.metrics import Metrics, RecentTimer
 
 _log = logging.getLogger("tsctl.daemon.server")
@@ -72,11 +71,11 @@ class Observation(Service):
         self.events = events
         self.metrics = Metrics()
         self.metrics.events = events.counts
+        self.selection = Selection()  # of the metrics that are shown
         self.recurring = Recurring(events, clock)
         self.supervision = Supervision(self.recurring, clock, self.metrics)
         self.requests = AnsweredRequests(self.metrics, self.recurring, lines)
         self.soon = soon
-        self.events_route = EventsRoute(events, clock)
         self._recent = RecentTimer(self.metrics, clock)
         self._watch = LoopWatch(clock, self._note_stall)
         self._lines, self._printed = lines, printed
@@ -89,13 +88,6 @@ class Observation(Service):
         self._recent.begin()
         if self._printed is not None:
             self._printed.begin()
-
-    def routes(self, audience: Audience) -> Mapping[str, Route]:
-        return self.events_route.routes if audience is Audience.OPERATORS else {}
-
-    async def settle(self, *, replaced: bool) -> None:
-        del replaced
-        self.events_route.close()
 
     def close(self) -> None:
         """End: the events last, before the last line of the log."""

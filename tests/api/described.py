@@ -3,12 +3,14 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from tests.http.peer import Answer
 from tsctl.daemon.api.inference.openapi import describe_api
-from tsctl.daemon.api.management.openapi import Paths, describe_management
+from tsctl.daemon.api.management.openapi import describe_management
 from tsctl.daemon.api.openapi import Operation
+from tsctl.daemon.declarations import Operations
 
 JSON = "application/json"
 
@@ -26,15 +28,17 @@ class Described:
     """The operations of both addresses.
 
     Args:
-        further: the operations that extensions add.
         own: those of the control socket, too.
+        further: others beside.
     """
 
-    def __init__(self, further: Paths, *, own: bool) -> None:
+    def __init__(self, *, own: bool, further: Operations = MappingProxyType({})) -> None:
         self._operations: list[tuple[str, re.Pattern[str], Operation]] = []
-        for description in (describe_api(), describe_management(further, own=own)):
+        for description in (describe_api(), describe_management(own=own)):
             # A literal word of a path counts before a name that may stand there.
-            for path, methods in sorted(description["paths"].items(), key=lambda each: each[0].count("{")):
+            for path, methods in sorted(
+                (*description["paths"].items(), *further.items()), key=lambda each: each[0].count("{")
+            ):
                 pattern = re.compile("([^/]+)".join(map(re.escape, re.split(r"\{\w+\}", path))))
                 self._operations += [(method.upper(), pattern, told) for method, told in methods.items()]
         self._schemas = description["components"]["schemas"]  # of both descriptions

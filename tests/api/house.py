@@ -15,10 +15,9 @@ from tsctl.daemon.api.inference.held import HeldRequests
 from tsctl.daemon.api.inference.routes import inference_routes
 from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.api.inference.unpack import Unpacking
+from tsctl.daemon.api.management.events import events_routes
 from tsctl.daemon.api.management.routes import management_routes
 from tsctl.daemon.api.metrics import metrics_routes
-from tsctl.daemon.api.observing.batches import batches_routes
-from tsctl.daemon.api.observing.live import live_routes
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core.job import Job
@@ -39,9 +38,9 @@ from tsctl.daemon.models.routing.steering import answering
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.server.bounds import Bounds
 from tsctl.daemon.server.extensions import EXTENSIONS
+from tsctl.daemon.server.fields import Fields
 from tsctl.daemon.server.kernel import installed, while_there_is_room
 from tsctl.daemon.server.observation import Observation
-from tsctl.daemon.server.routes import Fields
 from tsctl.daemon.tables import PROTOCOLS
 from tsctl.daemon.workers.stub import StubEngine
 
@@ -99,26 +98,21 @@ class House:
         bounds = Bounds(2**30, 2**30, self.clock, observation.recurring, lambda: None)
         self.kernel = kernel = Kernel(
             config, Tokens(), self.clock, observation, bounds, self.gpus, self.registry, self.registrar,
-            ready, self.turns, lambda pid: None,
+            ready, self.turns, lambda pid: None, Fields(self.clock, 1.0),
         )  # fmt: skip
-        self.services = [*installed(EXTENSIONS, kernel), observation]
-        fields = Fields(self.services)
-        self._described = Described(fields.operations(), own=own)
+        self.services = kernel.fields.services = [*installed(EXTENSIONS, kernel), observation]
+        fields = kernel.fields
+        self._described = Described(own=own)
         self._commands = join(
             *(each.routes(Audience.MANAGERS) for each in self.services),
-            management_routes(
-                self.registry, self.registrar, told, local_paths=local_paths,
-                fields=fields.of, operations=fields.operations,
-            ),
-        )  # fmt: skip
+            management_routes(self.registry, self.registrar, told, local_paths=local_paths, fields=fields.of),
+        )
         if own:
-            observing = (
-                *(each.routes(Audience.OPERATORS) for each in self.services),
-                live_routes(self.registry, 1.0, fields.of, fields.own),
-                batches_routes(self.registry),
-            )
-            self._commands = join(*observing, self._commands)
-        self._measured = metrics_routes(self.registry, self.metrics, HostMonitor(), self.gpus, further=fields.families)
+            operators = (each.routes(Audience.OPERATORS) for each in self.services)
+            self._commands = join(*operators, events_routes(observation.events), self._commands)
+        self._measured = metrics_routes(
+            self.registry, self.metrics, HostMonitor(), self.gpus, observation.selection, fields.families
+        )
         self._predictions = join(*(each.routes(Audience.CLIENTS) for each in self.services), predictions)
         self.held = HeldRequests(self.registry, self.clock, config.queue_jobs, config.queue_bytes)
         self._unpack = Unpacking(self.turns, ReceiveBudget(), None, max_body)

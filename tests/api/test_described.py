@@ -13,7 +13,9 @@ from tsctl.daemon.api.openapi import listed, members, one_of, operation, whole
 
 OF_JSON = {"content-type": JSON}
 THING = members({"sizes": listed(whole(1))}, {"word": one_of("a", "b")})
-THINGS = Described({"/things": {"get": operation("things", [], {"200": answers("Things.", THING)}, {})}}, own=False)
+THINGS = Described(
+    own=False, further={"/things": {"get": operation("things", [], {"200": answers("Things.", THING)}, {})}}
+)
 
 
 @pytest.mark.parametrize(

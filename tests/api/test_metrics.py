@@ -5,10 +5,11 @@ from pathlib import Path
 
 from tests.api.house import House
 from tests.metrics.reading import values
+from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.declarations import MetricRow, Samples
 from tsctl.daemon.extension import Extension, Service
-from tsctl.daemon.server.routes import Fields
+from tsctl.daemon.server.fields import Fields
 from tsctl.handlers.wire import Measurement
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -73,7 +74,8 @@ def test_each_metric_that_must_be_asked_for_is_shown_where_its_own_name_is() -> 
         def samples(self) -> Samples:
             return [[((), 1.0)]] * 3
 
-    fields = Fields([Mixed()])
+    fields = Fields(FakeClock(), 0.0)
+    fields.services = [Mixed()]
 
     shown = [[each.name for each in fields.families(asked)] for asked in ((), ("one",))]
     assert shown == [["open"], ["open", "one"]]

@@ -10,7 +10,6 @@ from tsctl.daemon.config.metrics_file import (
     MOST_METRICS,
     DeclaredMetric,
     MetricsFile,
-    models_metrics,
     read_metrics_file,
 )
 from tsctl.daemon.core.errors import StartError
@@ -77,23 +76,3 @@ def test_the_key_of_config_properties_names_the_file_and_an_error_names_the_key(
 
     with pytest.raises(StartError, match=r"config.properties: metrics_config: `.*` holds a list"):
         resolve({"ts_config": str(properties)}, {})
-
-
-FILE = MetricsFile((), (DeclaredMetric("gauge", "RequestBatchSize", "count", []),))
-
-
-@pytest.mark.parametrize(
-    ("file", "auto_detect", "expected"),
-    [
-        pytest.param(None, None, None, id="without a file all are shown"),
-        pytest.param(FILE, None, {"RequestBatchSize"}, id="with one those that it declares"),
-        pytest.param(FILE, True, None, id="and all where they are detected"),
-        pytest.param(None, False, {"HandlerTime", "PredictionTime"}, id="TorchServe's own file declares two"),
-    ],
-)
-def test_undeclared_metrics_of_models_are_shown_where_they_are_detected(
-    file: MetricsFile | None, auto_detect: bool | None, expected: set[str] | None
-) -> None:
-    found = models_metrics(file, auto_detect)
-
-    assert (None if found is None else set(found)) == expected

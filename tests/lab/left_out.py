@@ -1,17 +1,18 @@
 """`python -m tests.lab leave-out NAME … [--sources] [-- ARGUMENT OF PYTEST …]`: delete extensions; the rest passes.
 
-A copy of the tree loses the extensions' folders, what others' tests tell of both (`with_NAME.txt`), a program of the
-laboratory that checks their rules, and their words in daemon/server/extensions.py; its generated pages are written
-anew, links to their guides become text, and their verbs words. Then lint, types, and the tests of `make test` run
-there: on a wheel those that touch compiled modules, unless --sources is given. The copy has an environment of its own,
-in which nothing of the original is found, by Python or by mypy.
+A copy of the tree loses the extensions' folders, what others' tests tell of both (`with_NAME.txt`, `test_with_NAME.py`;
+of three `with_NAME_and_NAME.txt`), a program of the laboratory that checks their rules, and their words in
+daemon/server/extensions.py; its generated pages are written anew, links to their guides become text, and their verbs
+words. Then lint, types, and the tests of `make test` run there: on a wheel those that touch compiled modules, unless
+--sources is given. The copy has an environment of its own, in which nothing of the original is found, by Python or by
+mypy.
 
 Several together cost as much as one, but hide what the others would show about each: their own tests, their types and
 their pages are gone, too. So the nightly workflow leaves out each extension twice, in two groups that have nothing
-else in common, as the row and the column of a table. For each extension, all that is not its own is there in one of
-its two runs, and sees the extension missing; tests/lab/test_left_out.py holds that of the files that git has. What
-remains hidden needs three: where one extension is missing, two others fail only together, one of its row and one of
-its column.
+else in common, as the row and the column of a table; `live` alone, since tests of many extensions tell of both. For
+each extension, all that is not its own is there in one of its runs, and sees the extension missing;
+tests/lab/test_left_out.py holds that of the files that git has. What remains hidden needs three: where one extension
+is missing, two others fail only together, one of its row and one of its column.
 """
 
 import argparse
@@ -76,6 +77,12 @@ def unlinked(text: str, name: str, verbs: Sequence[str] = ()) -> str:
     return re.sub(rf"\[([^\]]+)\]\((?:[^)\s]*/)?{name}\.md(?:#[^)\s]*)?\)", r"\1", text)
 
 
+def together_of(file: str) -> Sequence[str]:
+    """Return the extensions that a file of tests needs beside its own: `with_routing_and_live.txt`."""
+    named = re.search(r"/(?:test_)?with_(\w+)\.\w+$", file)
+    return named[1].split("_and_") if named else ()
+
+
 def gone(names: Iterable[str]) -> set[str]:
     """Return the files that go with these extensions.
 
@@ -88,7 +95,7 @@ def gone(names: Iterable[str]) -> set[str]:
             raise ValueError(f"`{name}` is no extension: neither {' nor '.join(SHELVES)} has it")
         own = places_of(name)
         below = tuple(f"{place}/" for place in own)
-        found |= {each for each in files if each in own or each.startswith(below) or each.endswith(f"/with_{name}.txt")}
+        found |= {each for each in files if each in own or each.startswith(below) or name in together_of(each)}
     return found
 
 

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import pytest
 
-from tsctl.daemon.api.observing.events import EventStream
 from tsctl.daemon.core.clock import FakeClock, LoopClock, Ticker
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.events.recurring import Recurring
@@ -236,14 +235,6 @@ def recurring(clock: FakeClock, work: Callable[[], Any]) -> float:
     return 60.0
 
 
-def event_stream(clock: FakeClock, work: Callable[[], Any]) -> float:
-    events = SimpleNamespace(readers={}, refresh=work)
-    exchange = SimpleNamespace(start=lambda response: None, send=lambda data: None, size=0)
-    query = SimpleNamespace(find=lambda events: ([], 0))
-    EventStream(*cast(Any, (exchange, query, events, clock, lambda stream: None))).begin_stream()
-    return 1.0
-
-
 def reaper(clock: FakeClock, work: Callable[[], Any]) -> float:
     children = Children(cast(Any, None), clock)
     children.reap_orphans = work  # type: ignore[method-assign]
@@ -272,7 +263,7 @@ def deadlines(clock: FakeClock, work: Callable[[], Any]) -> float:
     return 1.0
 
 
-@pytest.mark.parametrize("begin", [ticker, stalls, recurring, event_stream, reaper, notifier, deadlines])
+@pytest.mark.parametrize("begin", [ticker, stalls, recurring, reaper, notifier, deadlines])
 def test_an_exception_ends_nothing_that_repeats(
     begin: Callable[[FakeClock, Callable[[], Any]], float], monkeypatch: pytest.MonkeyPatch
 ) -> None:

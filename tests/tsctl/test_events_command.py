@@ -148,3 +148,23 @@ def test_a_follower_goes_on_behind_the_last_event_with_the_next_daemon(
     assert first.headers["Accept"] == "text/event-stream"
     assert first.query == {"model": "m", "level": "info", "limit": "5"}
     assert second.query == {"model": "m", "level": "info", "after": "7"}
+
+
+def test_a_daemon_that_does_not_stream_is_asked_again(
+    invoke: Invoke, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daemon.answer("GET /tsctl/events", {"events": [DIED, DIED | {"sequence": 9, "text": "again"}], "last": 9})
+    sleeps = iter([lambda: daemon.answer("GET /tsctl/events", {"events": [], "last": 9})])
+
+    def sleep(seconds: float) -> None:
+        happening = next(sleeps, None)
+        if happening is None:
+            raise KeyboardInterrupt
+        happening()
+
+    monkeypatch.setattr(events, "time", SimpleNamespace(sleep=sleep, strftime=lambda *_: "", localtime=lambda _: None))
+
+    result = invoke("events", "-f", "--json")
+
+    assert [json.loads(line)["text"] for line in result.stdout.splitlines()] == ["worker 12 ended", "again"]
+    assert [request.query.get("after") for request in daemon.requests] == [None, "9"]

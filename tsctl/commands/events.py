@@ -138,10 +138,11 @@ def follow(socket: Path | None, asked: dict[str, Any]) -> Iterator[dict[str, Any
     began = False
     while True:
         try:
-            for event in client.server_sent("/tsctl/events", **asked):
+            for told in client.server_sent("/tsctl/events", **asked):
                 began = True
-                yield event
-                asked |= {"after": event["sequence"], "limit": None}
+                for event in told.get("events", [told]):  # all that are there, of a daemon that does not stream
+                    yield event
+                    asked |= {"after": event["sequence"], "limit": None}
             began = True
         except CliError as error:
             if not began or error.kind:

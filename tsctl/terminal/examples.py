@@ -37,10 +37,6 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example("See whether the daemon runs, and where", "tsctl status"),
         Example("Read the same in a script", "tsctl status --json"),
     ),
-    "top": (
-        Example("Watch the models; Enter shows one, `q` ends", "tsctl top"),
-        Example("Print what they do in five seconds", "tsctl top --once --interval 5"),
-    ),
     "config": (
         Example("Show the settings of the daemon", "tsctl config"),
         Example("Show the settings of a model", "tsctl config scorer"),

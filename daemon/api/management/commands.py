@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -17,7 +17,6 @@ from tsctl.daemon.api.openapi import (
     query_parameters,
 )
 from tsctl.daemon.core.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
-from tsctl.daemon.declarations import Operations
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, Response, error_body, json_response
 from tsctl.daemon.http.router import Route
@@ -187,16 +186,12 @@ class ModelRoute:
 
     Args:
         commands: so is one more segment.
-
-    Attributes:
-        operations: the route as OpenAPI describes it.
     """
 
     def __init__(
         self, registrar: Registrar, word: str, answer: Callable[[Exchange, list[str]], Awaitable[None]],
-        operations: Operations, *, commands: bool = False,
+        *, commands: bool = False,
     ) -> None:  # fmt: skip
-        self.operations = operations
         self._registrar, self._word, self._answer, self._longest = registrar, word, answer, 2 + commands
 
     def __call__(self, exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None]:
@@ -210,16 +205,22 @@ class ModelRoute:
 
 
 def word_routes(
-    word: str, answer: Callable[[Exchange], Coroutine[Any, Any, None] | None], method: str = "GET"
-) -> dict[str, Route]:
-    """Return the route of `/tsctl/WORD`, which `answer` answers; other paths are another's."""
+    answers: Mapping[str, Callable[..., Coroutine[Any, Any, None] | None]], method: str = "GET",
+    named: Collection[int] = (0,),
+) -> dict[str, Route]:  # fmt: skip
+    """Return the route of `/tsctl/WORD`, and of the models below it; other paths are another's.
+
+    Args:
+        answers: word → what answers it, called with the exchange and the names in the path.
+        named: how many names may follow.
+    """
 
     def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None] | None:
-        if path != [word]:
+        if not path or path[0] not in answers or len(path) - 1 not in named:
             raise ResourceNotFound
         if exchange.request.method != method:
             raise MethodNotAllowed
-        return answer(exchange)
+        return answers[path[0]](exchange, *path[1:])
 
     return {"tsctl": route}
 

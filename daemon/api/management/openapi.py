@@ -1,7 +1,5 @@
 """The OpenAPI description of the management API, the answer to `OPTIONS /models`, and of the control socket."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from tsctl.daemon.api.management.commands import (
@@ -34,9 +32,7 @@ from tsctl.daemon.api.openapi import (
     query_parameters,
     whole,
 )
-from tsctl.daemon.tables import MODEL_SETTINGS
-
-Paths = Mapping[str, Mapping[str, Operation]]
+from tsctl.daemon.tables import MODEL_SETTINGS, operations_of_extensions
 
 _SETTINGS: dict[str, Schema] = {row.rest: row.kind.schema for row in CHANGEABLE.values()}
 _SYNCHRONOUS = {"synchronous": BOOLEAN}
@@ -111,11 +107,9 @@ _EVENTS = members({"events": listed(_EVENT), "last": whole(0)})
 _EVENTS_ASKED: dict[str, Schema] = {
     "model": STRING, "level": _LEVEL, "since": {"type": "number"}, "after": whole(0), "limit": whole(0),
 }  # fmt: skip
-_BATCHES = members({"last": whole(0), "batches": listed({"type": "object"})})
 
 _WORDS: dict[str, Schema] = {
     "status": {"type": "object"},
-    "live": {"type": "object"},
     "config": listed(members({"name": STRING, "value": {}, "origin": STRING})),
     "registrations": members(
         {"versions": listed({"type": "object"}), "routes": {"type": "object"}, "earlier": {"type": "object"}}
@@ -125,12 +119,10 @@ _WORDS: dict[str, Schema] = {
 
 _TEXTS = {
     "status": "The daemon and its models.",
-    "live": "The counts of all models; two answers make rates.",
     "config": "Each setting of the daemon, with its value and source.",
     "registrations": "The registrations as they were asked for, and those of each model before its latest change.",
     "store": "The archives of the model store.",
     "worker": "How the model is served: its files, its settings, the state of its batching.",
-    "input": "The body of a sample request.",
 }
 _PROGRESS = ": with `Accept: application/x-ndjson` its progress, a JSON object in each line, of which the last has the"
 _COMMAND = {
@@ -143,13 +135,8 @@ _COMMAND = {
 }
 
 
-def describe_management(further: Paths = MappingProxyType({}), *, own: bool = False) -> dict[str, Any]:
-    """Return the description of the management API.
-
-    Args:
-        further: the operations that extensions add: path → method → operation.
-        own: describe the routes of the control socket, too.
-    """
+def describe_management(*, own: bool = False) -> dict[str, Any]:
+    """Return the description of the management API; `own`: with the routes of the control socket, too."""
     paths: dict[str, dict[str, Operation]] = {
         "/models": {"get": _list(), "post": _command("registerModel", "", REGISTERING, required="url")}
     }
@@ -172,7 +159,8 @@ def describe_management(further: Paths = MappingProxyType({}), *, own: bool = Fa
     paths["/v1/models/{model_name}"] = {
         "get": operation("kserveReady", path_parameters("{model_name}"), {"200": ready}, FOUND | UNKNOWN_CALLER)
     }
-    return document({**paths, **further, **(_own() if own else {})})
+    further = {**_own(), **operations_of_extensions(own=True)} if own else {}
+    return document({**paths, **operations_of_extensions(own=False), **further})
 
 
 def _list() -> Operation:
@@ -198,18 +186,11 @@ def _own() -> dict[str, dict[str, Operation]]:
     paths: dict[str, dict[str, Operation]] = {
         f"/tsctl/{word}": {"get": _told(word, word, "", schema)} for word, schema in _WORDS.items()
     }
-    for word, schema in (("worker", _WORKER), ("input", None)):
-        for suffix, path in (("Model", "{model_name}"), ("Version", "{model_name}/{model_version}")):
-            paths[f"/tsctl/{word}/{path}"] = {"get": _told(word, f"{word}{suffix}", path, schema)}
+    for suffix, path in (("Model", "{model_name}"), ("Version", "{model_name}/{model_version}")):
+        paths[f"/tsctl/worker/{path}"] = {"get": _told("worker", f"worker{suffix}", path, _WORKER)}
     events = answer("The daemon's events, the oldest first; a stream for `Accept: text/event-stream`.", _EVENTS)
     paths["/tsctl/events"] = {
         "get": operation("events", query_parameters(_EVENTS_ASKED), {"200": events}, UNDERSTOOD | NOT_NOW)
-    }
-    batches = answer("The latest batches of a version, the oldest first.", _BATCHES)
-    paths["/tsctl/batches"] = {
-        "get": operation(
-            "batches", query_parameters({"model": STRING, "after": whole(0)}, "model"), {"200": batches}, FOUND
-        )
     }
     asked = {"grace": SECONDS, "timeout": SECONDS, "python": STRING, "check_memory": BOOLEAN}
     told = {"200": answer("The new daemon serves.", {"type": "object"})}
@@ -218,6 +199,5 @@ def _own() -> dict[str, dict[str, Operation]]:
     return paths
 
 
-def _told(word: str, name: str, path: str, schema: Schema | None) -> Operation:
-    kind = "*/*" if schema is None else "application/json"
-    return operation(name, path_parameters(path), {"200": answer(_TEXTS[word], schema, kind)}, FOUND)
+def _told(word: str, name: str, path: str, schema: Schema) -> Operation:
+    return operation(name, path_parameters(path), {"200": answer(_TEXTS[word], schema)}, FOUND)

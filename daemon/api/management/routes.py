@@ -33,7 +33,7 @@ from tsctl.daemon.api.management.control import own_route
 from tsctl.daemon.api.management.custom_metadata import customized_metadata
 from tsctl.daemon.api.management.describe import FieldsOf, describe, no_fields, notes_of, settings_of, shown_settings
 from tsctl.daemon.api.management.loading import ACTIONS, loading_command
-from tsctl.daemon.api.management.openapi import REGISTERING, Paths, describe_management
+from tsctl.daemon.api.management.openapi import REGISTERING, describe_management
 from tsctl.daemon.api.management.patch import asked_of, change
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, RegistrationOff, ResourceNotFound
 from tsctl.daemon.http.exchange import Exchange
@@ -69,7 +69,6 @@ def management_routes(
     local_paths: bool,
     registers: bool = True,
     fields: FieldsOf = no_fields,
-    operations: Callable[[], Paths] = dict,
 ) -> dict[str, Route]:
     """Return the routes.
 
@@ -79,7 +78,6 @@ def management_routes(
         local_paths: whether archives outside the model store may be registered here.
         registers: whether models may be registered and unregistered here.
         fields: returns those of extensions.
-        operations: returns the descriptions of the routes that extensions add.
     """
 
     described = partial(describe, fields=fields, others=registry)
@@ -101,7 +99,7 @@ def management_routes(
         elif method == "GET" and len(path) in (1, 2):
             await _describe(registry, described, exchange, *path)
         elif method == "OPTIONS" and len(path) in (0, 1, 2):
-            exchange.respond(json_response(describe_management(operations(), own=own is not None)))
+            exchange.respond(json_response(describe_management(own=own is not None)))
         elif method == "PUT" and len(path) == 3 and path[2] == "set-default":
             await registrar.set_default(path[0], path[1])
             sentence = f'Default version successfully updated for model "{path[0]}" to "{path[1]}"'
@@ -127,12 +125,12 @@ def management_routes(
     def root(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001 - one signature for all
         if exchange.request.method != "OPTIONS":
             raise MethodNotAllowed
-        exchange.respond(json_response(describe_management(operations(), own=own is not None)))
+        exchange.respond(json_response(describe_management(own=own is not None)))
 
     def api_description(exchange: Exchange, path: list[str]) -> None:
         if path:
             raise ResourceNotFound
-        exchange.respond(json_response(describe_management(operations(), own=own is not None)))
+        exchange.respond(json_response(describe_management(own=own is not None)))
 
     found: dict[str, Route] = {
         "models": models,

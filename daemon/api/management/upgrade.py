@@ -31,4 +31,4 @@ def upgrade_routes(upgrade: Callable[..., Awaitable[dict[str, Any]]]) -> dict[st
 
         await run(exchange, command)
 
-    return word_routes("upgrade", answer, "POST")
+    return word_routes({"upgrade": answer}, "POST")

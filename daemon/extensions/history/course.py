@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tsctl.daemon.api.management.commands import Parameters, word_routes
+from tsctl.daemon.api.management.commands import FOUND, Parameters, word_routes
+from tsctl.daemon.api.openapi import STRING, answer, operation, query_parameters
 from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.texts.json_text import json_bytes
 from tsctl.daemon.extension import Service
@@ -114,6 +115,14 @@ def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else round(value, 3)
 
 
+OPERATIONS = {
+    "/tsctl/history": {
+        "get": operation(
+            "history", query_parameters({"model": STRING}),
+            {"200": answer("The last 15 minutes of all models, or of one.", {"type": "object"})}, FOUND,
+        )
+    }
+}  # fmt: skip
 _Key = tuple[str, str]
 _Kept = dict[str, dict[str, list[list[float | None]]]]  # name → version → rows; None for no latency
 
@@ -148,7 +157,7 @@ class HistoryService(Service):
         self._ticker.close()
 
     def routes(self, audience: Audience) -> Mapping[str, Route]:
-        return word_routes("history", self._answer) if audience is Audience.OPERATORS else {}
+        return word_routes({"history": self._answer}) if audience is Audience.OPERATORS else {}
 
     def keep(self, *, last: bool) -> Mapping[str, Any] | None:
         """Return all samples for the daemon that takes over; nothing else needs them."""

@@ -3,6 +3,7 @@
 recorder   keeps the latest request of a version, if `recordInput` is set
 """
 
+from tsctl.daemon.declarations import Operations
 from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.model_settings.kinds import Boolean
 from tsctl.daemon.model_settings.row import ModelSetting
@@ -25,6 +26,11 @@ class RecordingExtension(Extension):
         ),
     )
     help_groups = (("Failures and recording", ("record_input",)),)
+
+    def operations(self, *, own: bool) -> Operations:
+        from tsctl.daemon.extensions.recording.recorder import OPERATIONS
+
+        return OPERATIONS if own else {}
 
     def install(self, kernel: Kernel) -> Service:
         from tsctl.daemon.extensions.recording.recorder import RecordingService

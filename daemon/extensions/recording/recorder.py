@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
-from tsctl.daemon.core.errors import DaemonError, MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.api.management.commands import FOUND, word_routes
+from tsctl.daemon.api.openapi import answer, operation, path_parameters
+from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.job import Job, Param, Reply
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.http.exchange import Exchange
@@ -90,6 +92,17 @@ class NoSample(DaemonError):
         )
 
 
+OPERATIONS = {
+    f"/tsctl/input/{path}": {
+        "get": operation(
+            f"input{suffix}", path_parameters(path),
+            {"200": answer("The body of a sample request.", None, "*/*")}, FOUND,
+        )
+    }
+    for suffix, path in (("Model", "{model_name}"), ("Version", "{model_name}/{model_version}"))
+}  # fmt: skip
+
+
 class RecordingService(Service):
     """`GET /tsctl/input/MODEL[/VERSION]`: the body of a sample request, unchanged, with its content type.
 
@@ -100,6 +113,7 @@ class RecordingService(Service):
 
     def __init__(self, kernel: Kernel) -> None:
         self._registry, self._loading = kernel.registry, kernel.registrar.live.loading
+        self._routes = word_routes({"input": self._find}, named=(1, 2))
 
     def follow(self, model: ModelVersion) -> None:
         found = [each for each in model.watchers if isinstance(each, Recorder)]
@@ -114,14 +128,10 @@ class RecordingService(Service):
             model.sample = old.sample
 
     def routes(self, audience: Audience) -> Mapping[str, Route]:
-        return {"tsctl": self._route} if audience is Audience.OPERATORS else {}
+        return self._routes if audience is Audience.OPERATORS else {}
 
-    def _route(self, exchange: Exchange, path: list[str]) -> Any:
-        if path[:1] != ["input"] or len(path) not in (2, 3):
-            raise ResourceNotFound  # at once: what else is below /tsctl has a route of its own
-        if exchange.request.method != "GET":
-            raise MethodNotAllowed
-        return self._answer(exchange, self._registry.find(*path[1:]))
+    def _find(self, exchange: Exchange, *named: str) -> Any:
+        return self._answer(exchange, self._registry.find(*named))  # an unknown model is told at once
 
     async def _answer(self, exchange: Exchange, model: ModelVersion) -> None:
         sample = model.sample

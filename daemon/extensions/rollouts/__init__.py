@@ -10,7 +10,7 @@ route        `/models/MODEL/rollout`, and its description for OpenAPI
 service      the same as a service of the daemon, with the route and fields of documents
 """
 
-from tsctl.daemon.declarations import EventRow
+from tsctl.daemon.declarations import EventRow, Operations
 from tsctl.daemon.extension import Extension, Kernel, Service
 
 
@@ -22,6 +22,11 @@ class RolloutsExtension(Extension):
         EventRow("rollout-promoted", "info", "a rollout has ended: the new version answers all requests"),
         EventRow("rollout-aborted", "error", "a rollout has ended: the versions before answer all requests again"),
     )
+
+    def operations(self, *, own: bool) -> Operations:
+        from tsctl.daemon.extensions.rollouts.route import rollout_operations
+
+        return rollout_operations() if not own else {}
 
     def install(self, kernel: Kernel) -> Service:
         from tsctl.daemon.extensions.rollouts.service import RolloutsService

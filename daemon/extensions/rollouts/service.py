@@ -8,7 +8,7 @@ from tsctl.daemon.api.management.commands import ModelRoute
 from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.extension import Kernel
 from tsctl.daemon.extensions.rollouts.rollouts import Rollouts
-from tsctl.daemon.extensions.rollouts.route import ROLLOUT, answer_rollout, rollout_document, rollout_operations
+from tsctl.daemon.extensions.rollouts.route import ROLLOUT, answer_rollout, rollout_document
 from tsctl.daemon.http.router import Audience, Route
 from tsctl.daemon.models.version import ModelVersion
 
@@ -19,7 +19,7 @@ class RolloutsService(Rollouts):
     def __init__(self, kernel: Kernel) -> None:
         super().__init__(kernel)
         answer = partial(answer_rollout, kernel.registry, self)
-        self._route = ModelRoute(kernel.registrar, ROLLOUT, answer, rollout_operations(), commands=True)
+        self._route = ModelRoute(kernel.registrar, ROLLOUT, answer, commands=True)
 
     def routes(self, audience: Audience) -> Mapping[str, Route]:
         return {f"models/*/{ROLLOUT}": self._route} if audience is Audience.MANAGERS else {}

@@ -5,7 +5,7 @@ http       `/models/MODEL/route`, and its description for OpenAPI
 The choice for each request is in daemon/models/routing, where each request passes.
 """
 
-from tsctl.daemon.declarations import MetricRow
+from tsctl.daemon.declarations import MetricRow, Operations
 from tsctl.daemon.extension import Extension, Kernel, Service
 
 
@@ -14,6 +14,11 @@ class RoutingExtension(Extension):
     metrics = (  # of models with a route
         MetricRow("tsctl_route_share", "gauge", "Share of the model's requests that the version answers, by the route"),
     )
+
+    def operations(self, *, own: bool) -> Operations:
+        from tsctl.daemon.extensions.routing.http import route_operations
+
+        return route_operations() if not own else {}
 
     def install(self, kernel: Kernel) -> Service:
         from tsctl.daemon.extensions.routing.http import RoutingService

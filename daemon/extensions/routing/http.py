@@ -116,7 +116,7 @@ class RoutingService(Service):
     def __init__(self, kernel: Kernel) -> None:
         self._registry = kernel.registry
         answer = partial(answer_route, kernel.registry, kernel.registrar.routes)
-        self._route = ModelRoute(kernel.registrar, ROUTE, answer, route_operations())
+        self._route = ModelRoute(kernel.registrar, ROUTE, answer)
 
     def routes(self, audience: Audience) -> Mapping[str, HttpRoute]:
         return {f"models/*/{ROUTE}": self._route} if audience is Audience.MANAGERS else {}

@@ -1,6 +1,7 @@
 """TorchServe's log files, metrics modes and snapshots, for scripts that were written for it.
 
 logs, files   the files, and the lines of the daemon, of requests and of workers in them
+selection     which metrics `/metrics` shows, and which go to the files
 metric_log    measurements as lines; `periodic_metrics` adds those that no request brings
 snapshots     what is registered, as a config.properties from which both servers start
 """
@@ -10,10 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from tsctl.daemon.extension import Extension, Kernel, Service
-from tsctl.daemon.setting_values import Setting, parse_path, parse_timeout
+from tsctl.daemon.setting_values import Setting, parse_boolean, parse_path, parse_timeout
 
 NAMES = ("access_log", "ts_log", "model_log", "ts_metrics", "model_metrics")
 METRICS = ("ts_metrics", "model_metrics")
+MODES = ("prometheus", "log", "legacy")
+
+
+def parse_metrics_mode(text: str) -> str:
+    mode = text.strip().lower()
+    if mode not in MODES:
+        raise ValueError(f"`{text}` is not a metrics mode ({', '.join(MODES)})")
+    return mode
 
 
 def log_targets(
@@ -29,6 +38,22 @@ def log_targets(
 class TorchServeLogsExtension(Extension):
     name = "torchserve_logs"
     settings = (
+        Setting(
+            "metrics_mode", None, parse_metrics_mode, "MODE",
+            "Where TorchServe's metrics and those of handlers go: prometheus (/metrics), log (ts_metrics.log,"
+            " model_metrics.log), or legacy (the three ts_… on /metrics, the others to the files) [default: /metrics,"
+            " and the files if a place is named for them].",
+            "metrics_mode",
+        ),
+        Setting(
+            "disable_system_metrics", False, parse_boolean, "true|false",
+            "Leave out the metrics of the machine: processor, memory, disk, GPUs.", "disable_system_metrics",
+        ),
+        Setting(
+            "model_metrics_auto_detect", None, parse_boolean, "true|false",
+            "Show metrics of handlers that are not declared [default: on without --metrics-config].",
+            "model_metrics_auto_detect",
+        ),
         Setting(
             "log_location", None, parse_path, "DIR",
             "The directory of TorchServe's ts_log.log, model_log.log and access_log.log [default: LOG_LOCATION].",
@@ -50,7 +75,18 @@ class TorchServeLogsExtension(Extension):
         ),
     )  # fmt: skip
     help_groups = (
-        ("Logs, metrics and traces", ("log_location", "metrics_location", "log_config", "metric_time_interval")),
+        (
+            "Logs, metrics and traces",
+            (
+                "metrics_mode",
+                "disable_system_metrics",
+                "model_metrics_auto_detect",
+                "log_location",
+                "metrics_location",
+                "log_config",
+                "metric_time_interval",
+            ),
+        ),
     )
 
     def configure(
@@ -69,6 +105,9 @@ class TorchServeLogsExtension(Extension):
         return (f"note: {values['log_config']}: {told} of TorchServe's log files",)
 
     def install(self, kernel: Kernel) -> Service | None:
+        from tsctl.daemon.extensions.torchserve_logs.selection import selection_of
+
+        kernel.observation.selection = selection_of(kernel.config)
         if not kernel.config.log_files and kernel.config.log_location is None:
             return None
         from tsctl.daemon.extensions.torchserve_logs.logs import TorchServeLogsService

@@ -5,13 +5,13 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from tsctl.daemon.api.metric_selection import selection_of
 from tsctl.daemon.core.logs import OutputLog, without_secrets
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.torchserve_logs.files import DaemonLines, TorchServeFile
 from tsctl.daemon.extensions.torchserve_logs.metric_log import MARK, MetricLog, parse_printed
 from tsctl.daemon.extensions.torchserve_logs.periodic_metrics import PeriodicMetrics
+from tsctl.daemon.extensions.torchserve_logs.selection import selection_of
 from tsctl.daemon.extensions.torchserve_logs.snapshots import TorchServeSnapshots, properties_of
 from tsctl.daemon.http.messages import Request
 from tsctl.daemon.models.version import ModelVersion

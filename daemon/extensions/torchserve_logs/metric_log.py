@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from tsctl.daemon.metrics.torchserve.selection import Selection
+from tsctl.daemon.extensions.torchserve_logs.selection import TorchServeSelection
 
 MARK = "[METRICS]"
 _PRINTED = re.compile(
@@ -87,7 +87,7 @@ class MetricLog:
 
     def __init__(
         self,
-        selection: Selection,
+        selection: TorchServeSelection,
         server: Callable[[str], None],
         models: Callable[[str], None],
         units: Mapping[str, str] | None = None,

@@ -2,14 +2,17 @@
 
 import asyncio
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.api.house import House
-from tsctl.daemon.api.management.describe import describe, version_gpu_memory
+from tsctl.daemon.api.management.describe import describe, overview_of, version_gpu_memory
 from tsctl.daemon.api.management.routes import order_of
-from tsctl.daemon.api.observing.live import live_document
+from tsctl.daemon.api.management.status import Urls, status_document
+from tsctl.daemon.config.config import resolve
+from tsctl.daemon.core.job import Reply
 from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.models.file_tensors import file_tensors
 from tsctl.daemon.models.request import Registration
@@ -88,9 +91,20 @@ def test_a_version_holds_on_gpus_what_its_workers_hold_together(house: House) ->
     for worker, gpu, held in zip(house.engine.workers, (0, 1, 0), ({0: 5}, {}, {0: 7}), strict=True):
         worker.gpu_ids, worker.gpu_memory = (gpu,), held
 
-    [live] = live_document(house.registry, started=0.0, now=1.0)["models"]
+    assert overview_of(model, default=True)["gpuMemory"] == version_gpu_memory(model) == {"0": 12, "1": None}
 
-    assert live["gpuMemory"] == version_gpu_memory(model) == {"0": 12, "1": None}
+
+def test_the_list_tells_the_troubles_of_the_description(house: House, tmp_path: Path) -> None:
+    model = serve(house)
+    house.engine.answer = lambda job: Reply(500, b"no", error="E")
+    house.send("POST", "/predictions/m", b"a")
+    house.clock.advance(1.0)
+    config = resolve({"state_dir": str(tmp_path), "socket": str(tmp_path / "s")}, {})
+
+    (listed,) = status_document(config, Urls(), house.registry, 1.0)["models"]
+
+    assert listed["troubles"] == ours(model)["troubles"] == ["100 % errors"]
+    assert listed["recent"] == ours(model)["recent"]
 
 
 def test_each_setting_is_told_with_who_said_so(house: House) -> None:

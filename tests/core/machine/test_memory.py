@@ -1,8 +1,9 @@
 """The memory of processes on the host, as the kernel tells."""
 
+import os
 from pathlib import Path
 
-from tsctl.daemon.core.machine.processes import memory_of
+from tsctl.daemon.core.machine.processes import memory_of, parse_stat, process_facts
 
 MIB = 2**20
 
@@ -26,3 +27,16 @@ def test_where_shares_are_not_told_the_resident_set_counts(tmp_path: Path) -> No
     (tmp_path / "10" / "status").write_text("VmRSS:\t  200 kB\n")
 
     assert memory_of([10], tmp_path) == {"host": 200 * 1024}
+
+
+def test_a_program_may_have_any_name() -> None:
+    facts = parse_stat("7 (a) b (c)) S " + " ".join(str(number) for number in range(4, 30)))
+
+    assert facts.cpu == (14 + 15) / os.sysconf("SC_CLK_TCK") and facts.memory == 24 * os.sysconf("SC_PAGESIZE")
+
+
+def test_this_process_uses_memory_and_one_that_has_ended_does_not(tmp_path: Path) -> None:
+    mine = process_facts(os.getpid())
+
+    assert mine.memory > 1_000_000 and mine.cpu > 0
+    assert process_facts(0) == process_facts(7, tmp_path) == (0, 0.0)

@@ -6,6 +6,7 @@ from pathlib import Path
 from tests.e2e.served import Served, eventually
 from tests.extensions.ray.models import Requests, nodes_of, register, workers_of
 from tests.extensions.ray.real_cluster import RayCluster
+from tests.kit.shelf import needs
 
 
 def test_workers_spread_over_the_nodes_and_each_node_gets_the_files_once(cluster: RayCluster, served: Served) -> None:
@@ -27,6 +28,13 @@ def test_the_nodes_are_shown(served: Served) -> None:
     [worker] = workers_of(served, "echo")
     assert worker["memoryUsage"] == 0
     assert worker["node"] in served.tsctl("describe", "echo")
+
+
+@needs("live")
+def test_the_numbers_of_all_models_name_the_nodes(served: Served) -> None:
+    register(served, "echo", resources={"two": 0.1})
+
+    [worker] = workers_of(served, "echo")
     assert worker["node"] in json.dumps(served.command("GET", "/tsctl/live").json)
 
 

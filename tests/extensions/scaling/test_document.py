@@ -25,7 +25,7 @@ async def test_what_was_decided_is_shown_by_the_documents_and_the_metrics(
         house.clock.advance(0.5)
     scaling.close()
 
-    found = (await house.tell("GET", "/tsctl/live"))[1]["models"][0]["autoscaling"]
+    found = (await house.tell("GET", "/models/m"))[1][0]["tsctl"]["autoscaling"]
     lines = values(str((await house.ask("GET", "/metrics")).body, "utf-8"))
 
     assert model.pool.wanted > 1

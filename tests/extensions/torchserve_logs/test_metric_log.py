@@ -10,8 +10,8 @@ from tests.metrics.test_metrics import run
 from tsctl.daemon.extensions.torchserve_logs.files import TorchServeFile
 from tsctl.daemon.extensions.torchserve_logs.logs import WorkerNames, copy_of
 from tsctl.daemon.extensions.torchserve_logs.metric_log import MetricLog, PrintedMetric
+from tsctl.daemon.extensions.torchserve_logs.selection import TorchServeSelection
 from tsctl.daemon.metrics.metrics import Metrics
-from tsctl.daemon.metrics.torchserve.selection import Selection
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.handlers.wire import Measurement
 
@@ -21,11 +21,11 @@ TAIL = re.compile(r"#hostname:[^,]+(,requestID:[^|]+?)?,timestamp:\d{10}$")
 class Lines:
     """The lines of the two files, without host and time."""
 
-    def __init__(self, selection: Selection | None = None, units: dict[str, str] | None = None) -> None:
+    def __init__(self, selection: TorchServeSelection | None = None, units: dict[str, str] | None = None) -> None:
         self.server: list[str] = []
         self.models: list[str] = []
         self.log = MetricLog(
-            selection or Selection(), lambda line: self._take(self.server, line),
+            selection or TorchServeSelection(), lambda line: self._take(self.server, line),
             lambda line: self._take(self.models, line), units,
         )  # fmt: skip
 
@@ -87,7 +87,9 @@ def test_a_version_that_replaces_another_goes_on_with_the_log() -> None:
 
 
 def test_only_what_is_selected_is_logged_and_under_its_declared_unit_and_dimensions() -> None:
-    lines = Lines(Selection(None, {"QueueTime": ["Place", "Host"]}, {"Words"}), {"QueueTime": "ms", "Words": "words"})
+    lines = Lines(
+        TorchServeSelection(None, {"QueueTime": ["Place", "Host"]}, {"Words"}), {"QueueTime": "ms", "Words": "words"}
+    )
 
     lines.log.waited("net", "1.0", 0.5)
     for name in ("Words", "Other"):

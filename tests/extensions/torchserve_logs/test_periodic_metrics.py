@@ -15,7 +15,7 @@ from tsctl.daemon.core.machine.gpu import Gpus
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.extensions.torchserve_logs.metric_log import MetricLog
 from tsctl.daemon.extensions.torchserve_logs.periodic_metrics import LOOK_EVERY, PeriodicMetrics
-from tsctl.daemon.metrics.torchserve.selection import Selection
+from tsctl.daemon.extensions.torchserve_logs.selection import TorchServeSelection
 
 
 @contextlib.contextmanager
@@ -27,7 +27,7 @@ def written(house: House, interval: float | None = None, gpus: Sequence[Card] = 
         name, _, rest = line.partition(":")
         lines.append(f"{name} {rest.split('|#')[1]}")
 
-    log = MetricLog(Selection(), take, take)
+    log = MetricLog(TorchServeSelection(), take, take)
     periodic = PeriodicMetrics(
         log, house.registry, HostMonitor(),
         Gpus(house.clock, gpus, lambda: FoundCards(gpus, "580.1")), house.clock, interval,

@@ -2,8 +2,6 @@
 
     page                                daemon
     GET   /api/status                   GET   /tsctl/status
-    GET   /api/live                     GET   /tsctl/live
-    GET   /api/batches?…                GET   /tsctl/batches?…
     GET   /api/events?…                 GET   /tsctl/events?…
     GET   /api/metrics                  GET   /metrics
     GET   /api/WORD?…                   GET   /tsctl/WORD?…      documents of extensions (tsctl/extension.py)
@@ -51,11 +49,8 @@ def settings_document() -> list[dict[str, Any]]:
 
 
 CHANGEABLE = frozenset(row.rest for row in MODEL_SETTINGS if row.changes)
-_QUERIES = {
-    "batches": frozenset({"model", "after"}),
-    "events": frozenset({"model", "after", "since", "limit", "level"}),
-}
-_DOCUMENTS = {"status": "/tsctl/status", "live": "/tsctl/live", "metrics": "/metrics"}
+_EVENTS = frozenset({"model", "after", "since", "limit", "level"})
+_DOCUMENTS = {"status": "/tsctl/status", "metrics": "/metrics"}
 # Headers of the page's requests that the daemon sees, and of the daemon's responses that the page sees.
 ASKING = ("content-type", "accept", "x-tsctl-timing")
 ANSWERING = ("server-timing", "x-request-id", "retry-after")
@@ -79,9 +74,9 @@ def allowed(method: str, target: str) -> Allowed | None:
     except ValueError:
         return None
     match method, path:
-        case "GET", ["api", ("batches" | "events") as word] if _only(query, _QUERIES[word]):
-            return Allowed("GET", _with(f"/tsctl/{word}", query))
-        case "GET", ["api", ("status" | "live" | "metrics") as word] if not query:
+        case "GET", ["api", "events"] if _only(query, _EVENTS):
+            return Allowed("GET", _with("/tsctl/events", query))
+        case "GET", ["api", ("status" | "metrics") as word] if not query:
             return Allowed("GET", _DOCUMENTS[word])
         case "GET", ["api", word] if (names := _documents().get(word)) is not None and _only(query, names):
             return Allowed("GET", _with(f"/tsctl/{word}", query))

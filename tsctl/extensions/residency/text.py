@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tsctl.render import bytes_text, duration_text
-from tsctl.top.columns import short_bytes
+from tsctl.render import bytes_text, duration_text, short_bytes
 
 _SHORT = {"idle": "idle", "room": "budget", "operator": "by hand"}  # by the kind of the reason
 _ABSENT = ("unloaded", "unloading", "held")

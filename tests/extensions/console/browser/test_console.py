@@ -10,6 +10,9 @@ import pytest
 from PIL import Image
 
 from tests.extensions.console.browser.conftest import Console
+from tests.kit.shelf import needs
+
+pytestmark = needs("live")  # without which the page shows what an older daemon tells
 
 PHONE = {"width": 375, "height": 760}
 TITLES = ("Last failed predictions", "Requests a second", "Log")

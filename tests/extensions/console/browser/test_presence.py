@@ -4,6 +4,9 @@ import re
 from typing import Any
 
 from tests.extensions.console.browser.conftest import MODELS, Console
+from tests.kit.shelf import needs
+
+pytestmark = needs("live")
 
 
 def test_a_model_that_comes_and_goes_says_why_it_is_absent_and_when_it_will_be(page: Any, console: Console) -> None:

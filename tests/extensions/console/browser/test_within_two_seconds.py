@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from tests.extensions.console.browser.conftest import MODELS, Console
+from tests.kit.shelf import needs
+
+pytestmark = needs("live")
 
 BOUND = 2.0  # seconds
 TEXT = {"Content-Type": "text/plain"}

@@ -13,8 +13,6 @@ from tsctl.extensions.console.allowed import CHANGEABLE, Allowed, allowed
     [
         pytest.param("GET", "/api/status", "/tsctl/status", id="the status"),
         pytest.param("GET", "/api/metrics", "/metrics", id="the metrics"),
-        pytest.param("GET", "/api/live", "/tsctl/live", id="the counts"),
-        pytest.param("GET", "/api/batches?model=a%2F1&after=3", "/tsctl/batches?model=a%2F1&after=3", id="batches"),
         pytest.param("GET", "/api/events?model=a&after=3", "/tsctl/events?model=a&after=3", id="events"),
         pytest.param("GET", "/api/models/a", "/models/a", id="a model"),
         pytest.param("GET", "/api/models/a%20b/1.0", "/models/a%20b/1.0", id="a version, quoted again"),

@@ -1,1 +1,0 @@
-"""Routes of the control socket for whoever watches the daemon."""

@@ -1,1 +1,0 @@
-"""TorchServe's ways to see metrics: its metrics modes and its declarations."""

@@ -1,0 +1,6 @@
+"""The command line's fixtures."""
+
+from tests.tsctl.conftest import daemon as daemon
+from tests.tsctl.conftest import invoke as invoke
+from tests.tsctl.conftest import own_places as own_places
+from tests.tsctl.conftest import utc as utc
