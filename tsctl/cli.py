@@ -1,6 +1,8 @@
 """`tsctl`: the root command, and a table of its verbs. A verb's module is imported only when it runs."""
 
+import errno
 import importlib
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from tsctl.errors import Interrupted
+from tsctl.errors import CliError, Interrupted
 from tsctl.streams import echo, prepare, shown
 from tsctl.terminal.help import ALL, HelpCommand, HelpContext
 
@@ -57,6 +59,7 @@ VERBS: dict[str, tuple[str, str]] = {
 EVERYDAY = (
     "serve", "new", "start", "register", "predict", "bench", "ls", "describe", "top", "logs", "unregister", "stop",
 )  # fmt: skip
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a write to stdout: the file of a redirection
 
 
 def all_verbs() -> dict[str, tuple[str, str]]:
@@ -80,13 +83,19 @@ class VerbGroup(HelpCommand, click.Group):
 
         Raises:
             click.ClickException: the verb's.
-        Interrupted: the user pressed Ctrl-C, perhaps while the verb's module was imported.
+            CliError: the output cannot be written, such as to a full disk.
+            Interrupted: the user pressed Ctrl-C, perhaps while the verb's module was imported.
         """
         try:
             return super().invoke(ctx)
         except click.ClickException as error:  # its message may quote a foreign text: a file's name
             error.message = shown(in_words(error.message))  # type: ignore[misc] # click declares it final
             raise
+        except OSError as error:
+            if error.errno not in _FULL or error.filename is not None:
+                raise
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter fails at its end, too
+            raise CliError(f"cannot write the output: {error.strerror}") from None
         except KeyboardInterrupt:
             if sys.stderr.isatty():
                 echo(err=True)  # ends the line with the terminal's `^C`
