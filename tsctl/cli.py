@@ -1,6 +1,5 @@
 """`tsctl`: the root command, and a table of its verbs. A verb's module is imported only when it runs."""
 
-import errno
 import importlib
 import os
 import sys
@@ -11,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from tsctl.errors import CliError, Interrupted
-from tsctl.streams import echo, prepare, shown
+from tsctl.streams import FULL, echo, prepare, shown
 from tsctl.terminal.help import ALL, HelpCommand, HelpContext
 
 # verb → (group in the help, one line). The command of `verb` is `command` in tsctl/commands/VERB.py, with _ for -.
@@ -59,7 +58,6 @@ VERBS: dict[str, tuple[str, str]] = {
 EVERYDAY = (
     "serve", "new", "start", "register", "predict", "bench", "ls", "describe", "top", "logs", "unregister", "stop",
 )  # fmt: skip
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a write to stdout: the file of a redirection
 
 
 def all_verbs() -> dict[str, tuple[str, str]]:
@@ -92,7 +90,7 @@ class VerbGroup(HelpCommand, click.Group):
             error.message = shown(in_words(error.message))  # type: ignore[misc] # click declares it final
             raise
         except OSError as error:
-            if error.errno not in _FULL or error.filename is not None:
+            if error.errno not in FULL or error.filename is not None:
                 raise
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter fails at its end, too
             raise CliError(f"cannot write the output: {error.strerror}") from None

@@ -68,7 +68,8 @@ def next_command(document: dict[str, Any]) -> str:
 def _asked_as(document: dict[str, Any]) -> str:
     """Return MODEL, or MODEL/VERSION where the URL has the version, because MODEL is another version."""
     both = f"{document['modelName']}/{document['modelVersion']}"
-    return both if f"/predictions/{model_path(both)}" in document.get("url", "") else str(document["modelName"])
+    named = "url" in document and f"/predictions/{model_path(both)}" in document["url"]
+    return both if named else str(document["modelName"])
 
 
 def _change(change: dict[str, Any]) -> str:
