@@ -1,6 +1,7 @@
 """`tsctl`: the root command, and a table of its verbs. A verb's module is imported only when it runs."""
 
 import importlib
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from tsctl.errors import Interrupted
-from tsctl.streams import echo, prepare, shown
+from tsctl.errors import CliError, Interrupted
+from tsctl.streams import FULL, echo, prepare, shown
 from tsctl.terminal.help import ALL, HelpCommand, HelpContext
 
 # verb → (group in the help, one line). The command of `verb` is `command` in tsctl/commands/VERB.py, with _ for -.
@@ -79,13 +80,19 @@ class VerbGroup(HelpCommand, click.Group):
 
         Raises:
             click.ClickException: the verb's.
-        Interrupted: the user pressed Ctrl-C, perhaps while the verb's module was imported.
+            CliError: the output cannot be written, such as to a full disk.
+            Interrupted: the user pressed Ctrl-C, perhaps while the verb's module was imported.
         """
         try:
             return super().invoke(ctx)
         except click.ClickException as error:  # its message may quote a foreign text: a file's name
             error.message = shown(in_words(error.message))  # type: ignore[misc] # click declares it final
             raise
+        except OSError as error:
+            if error.errno not in FULL or error.filename is not None:
+                raise
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter fails at its end, too
+            raise CliError(f"cannot write the output: {error.strerror}") from None
         except KeyboardInterrupt:
             if sys.stderr.isatty():
                 echo(err=True)  # ends the line with the terminal's `^C`

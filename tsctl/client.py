@@ -15,6 +15,7 @@ import click
 
 from tsctl.daemon import paths
 from tsctl.errors import CliError, NoDaemon
+from tsctl.streams import FULL
 
 NDJSON = "application/x-ndjson"
 SSE = "text/event-stream"
@@ -132,6 +133,8 @@ class DaemonClient:
         except TimeoutError:
             raise CliError(f"the daemon at `{self.path}` does not answer") from None
         except (OSError, http.client.HTTPException) as error:
+            if isinstance(error, OSError) and error.errno in FULL:  # the block's, which writes what it reads
+                raise
             if isinstance(error, BrokenPipeError | http.client.RemoteDisconnected) and _foreign(self.path):
                 raise CliError(f"not allowed to use `{self.path}`: the daemon belongs to another user") from None
             raise CliError(f"the connection to the daemon broke off: {error}", "see `tsctl logs`") from None

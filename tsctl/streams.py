@@ -8,6 +8,7 @@ Characters that the encoding of a locale lacks are replaced by plain ones, and n
 """
 
 import codecs
+import errno
 import re
 import sys
 from collections.abc import Iterable
@@ -16,6 +17,7 @@ from typing import Any
 import click
 
 HANDLER = "tsctl"  # the name of the error handler of an encoding
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a write: the file behind stdout cannot grow
 
 _PLAIN = {
     "→": "->", "≤": "<=", "≥": ">=", "×": "x", "÷": "/", "·": "-", "…": "...", "–": "-", "—": "-", "±": "+-",

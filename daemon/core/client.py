@@ -34,7 +34,7 @@ class TooManyRequests(DaemonError):
 
     def __init__(self, client: str, rate: float, burst: int, wait: float) -> None:
         super().__init__(
-            f"Client `{client}` may send {rate:g} requests a second, {burst} at once (429):"
+            f"Client `{client}` may send {rate:g} request{'' if rate == 1 else 's'} a second, {burst} at once (429):"
             f" the next one in {duration(wait)}."
         )
         self.retry_after = max(1, math.ceil(wait))

@@ -75,7 +75,7 @@ class Presence:
         """Scale to at least `least` and at most `most` workers; those of a version without any are started."""
         self.least, self.most = least, most
         if most:
-            self.resume(f"scaled to {least} workers", kind)
+            self.resume(f"scaled to {least} worker{'' if least == 1 else 's'}", kind)
         else:
             self.end("scaled to 0 workers")
 

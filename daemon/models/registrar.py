@@ -243,7 +243,7 @@ class Registrar:
         wanted = model.pool.wanted
         overrides = model.request.overrides.changed({"workers": least}, "scale").changed({"max_workers": most})
         model.request = replace(model.request, overrides=overrides, held=False)
-        model.reports.add("scaled", f"scaled to {model.pool.wanted} workers")
+        model.reports.add("scaled", f"scaled to {wanted} worker{'' if wanted == 1 else 's'}")
         await self.ledger.remember(model)
         if synchronous:
             await all_ready(model, wanted, progress)
@@ -299,7 +299,7 @@ class Registrar:
         pool = model.pool
         if not model.retryable:
             raise NotFailed(model.name, model.version, model.word, pool.given_up, pool.wanted)
-        model.reports.add("retried", f"trying again with {pool.wanted} workers")
+        model.reports.add("retried", f"trying again with {pool.wanted} worker{'' if pool.wanted == 1 else 's'}")
         model.retry()
         if synchronous:
             await all_ready(model, pool.wanted, progress)

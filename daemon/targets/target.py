@@ -141,7 +141,10 @@ def _read_directory(directory: Path) -> ServeTarget:
             return replace(target, model_name=model_name_of(directory.name))
         if candidates:
             names = ", ".join(f"`{each.name}`" for each in candidates[:4])
-            raise TargetError(f"`{directory.name}` holds {len(candidates)} files to serve: {names}", "name one of them")
+            more = ", …" if len(candidates) > 4 else ""
+            raise TargetError(
+                f"`{directory.name}` holds {len(candidates)} files to serve: {names}{more}", "name one of them"
+            )
     raise TargetError(f"the directory `{directory}` holds nothing to serve", f"name {KINDS}")
 
 

@@ -140,7 +140,8 @@ def load_handler(handler: str, model_dir: Path, typed: MakeTyped = untyped) -> E
             return choice.noted(entry)
         raise HandlerError(f"{place_of(predict)}`predict` takes TorchServe's arguments; call it `handle`")
     names = ", ".join(each.__name__ for each in classes_of(module)) or "none"
-    wanted = f"a function `{function}` or exactly one class with a method `handle` or `predict`"
+    functions = "`predict` or `handle`" if function == "handle" else f"`{function}`"
+    wanted = f"a function {functions}, or exactly one class with a method `predict` or `handle`"
     network = next((name for name, value in vars(module).items() if _is_network(value, module)), "")
     called = "model" if isinstance(getattr(module, network, None), type) else network
     way = f". A network is called by a handler: {_CALLS.format(called)}" if network else ""

@@ -77,7 +77,8 @@ def check_batch(result: Any, rows: int, signature: Signature) -> list[Any]:
     if not isinstance(result, (list, tuple)) and not (is_array(result) and result.ndim):
         raise InvalidResult(f"`{signature.function}` returned {_named(result)}; {expected}")
     if len(result) != rows:
-        raise InvalidResult(f"`{signature.function}` returned {len(result)} answers; {expected}")
+        answers = f"{len(result)} answer{'' if len(result) == 1 else 's'}"
+        raise InvalidResult(f"`{signature.function}` returned {answers}; {expected}")
     return list(result)
 
 

@@ -29,6 +29,15 @@ def test_each_verb_of_an_extension_has_its_file_and_none_hides_one_of_the_core()
         assert not each.verbs.keys() & VERBS.keys()
 
 
+@pytest.mark.parametrize("verb", ["version", "help", "completion bash"])
+def test_a_full_disk_behind_stdout_is_an_error_in_one_line(verb: str) -> None:
+    program = f"from tsctl.cli import main; main({verb.split()}, prog_name='tsctl')"
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-c", program], stdout=full, stderr=subprocess.PIPE, text=True)
+
+    assert (done.returncode, done.stderr) == (1, "error: cannot write the output: No space left on device\n")
+
+
 def test_a_verb_of_the_core_imports_no_extension() -> None:
     program = (
         "import sys; from tsctl.cli import main; main(['logs', '--help'], standalone_mode=False); print(*sys.modules)"

@@ -144,6 +144,17 @@ def test_a_daemon_of_another_user_that_hangs_up_is_told_apart(tmp_path: Path, mo
         DaemonClient(path).json("GET", "/x")
 
 
+def test_a_full_disk_behind_the_output_is_no_broken_connection(daemon: FakeDaemon) -> None:
+    daemon.answer("GET /x", {})
+
+    with (
+        pytest.raises(OSError, match="No space left on device"),
+        DaemonClient(daemon.path).exchange("GET", "/x", None, {}) as response,
+        open("/dev/full", "wb", 0) as full,
+    ):
+        full.write(response.read())
+
+
 @every_way
 def test_a_daemon_that_does_not_answer_in_time_is_an_error(
     tmp_path: Path, ask: Callable[[DaemonClient], object]

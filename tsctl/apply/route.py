@@ -66,7 +66,7 @@ def _weights(node: FileNode, versions: Sequence[str]) -> dict[str, float]:
 
 def _weight(value: Any) -> float:
     if type(value) not in (int, float) or not 0 <= value <= _MOST_WEIGHT:
-        raise ValueError(f"a number from 0 to {_MOST_WEIGHT:g}")
+        raise ValueError(f"a number from 0 to {_MOST_WEIGHT:.0f}")
     return float(value)
 
 

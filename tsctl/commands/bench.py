@@ -7,7 +7,7 @@ import click
 
 from tsctl.client import DaemonClient, content_of, content_type_of, model_path
 from tsctl.daemon.tables import size_bars
-from tsctl.errors import CliError
+from tsctl.errors import CliError, hint
 from tsctl.generator import BUSY, MOST_CONNECTIONS, call_way_to, failure_texts, generator, way_to
 from tsctl.options import content_type_option, json_option, model_argument
 from tsctl.streams import echo, echo_json
@@ -138,6 +138,8 @@ def command(
         show(document | found | {"bestSize": best_size_text(after.get("learned", {}), after.get("batchSize", 0))})
     for note in notes(found):
         echo(note, before=f"{click.style('note:', fg='yellow')} ", err=True)
+    if any(status.startswith("5") for status in found["statuses"]):
+        hint(f"`tsctl describe {model}` shows why requests failed")
     if not found["latency"]["max"]:
         raise CliError(f"no request was answered with {'OK' if protocol == 'grpc' else 'status 2xx'}")
 
@@ -255,7 +257,8 @@ def _facts(document: dict[str, Any]) -> list[tuple[str, str]]:
     if "rate" in load:
         kind = f"open loop, {load['rate']:g} requests a second, {load['spacing']} spacing"
     else:
-        kind = f"closed loop, {load['connections']} clients"
+        clients = load["connections"]
+        kind = f"closed loop, {clients} client{'' if clients == 1 else 's'}"
     best = document.get("bestSize")
     return [
         *([("best size", best)] if best else []),

@@ -53,7 +53,7 @@ def command(socket: Path | None, model: str | None, as_json: bool) -> None:
 
 
 def _shown(value: Any) -> str:
-    if value is None:
+    if value in (None, ""):
         return "-"
     if isinstance(value, bool):
         return str(value).lower()

@@ -8,12 +8,13 @@ import time
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from tsctl.client import DaemonClient, content_of, content_type_of, model_path, pieces_of, refuse
 from tsctl.daemon.setting_values import size_text
+from tsctl.errors import CliError
 from tsctl.options import model_argument
 from tsctl.streams import echo, echo_json, write
 from tsctl.terminal.verb import Verb
@@ -21,6 +22,7 @@ from tsctl.terminal.verb import Verb
 _TEXTUAL = ("application/json", "application/x-ndjson", "application/xml", "application/yaml")
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\r")) + b"\x7f"
 
+_FAILED = "InternalServerException"  # the kind of the daemon's error
 _AS_JSON = ""  # of `--json` without a value
 
 
@@ -65,13 +67,23 @@ def command(
     with DaemonClient(socket).exchange("POST", f"/predictions/{model_path(model)}", body, headers) as response:
         status, kind, pieces = response.status, response.getheader("Content-Type") or "", pieces_of(response)
         if status >= 400:
-            refuse(status, b"".join(pieces), "the model answered")
+            _refuse(model, status, b"".join(pieces))
         if as_json:
             answer_body = b"".join(pieces)
             told = {"model": model, "status": status, "contentType": kind, "seconds": time.monotonic() - started}
             echo_json(told | _readable(kind, answer_body))
             return
         _print(kind, pieces)
+
+
+def _refuse(model: str, status: int, body: bytes) -> NoReturn:
+    """Raise for an answer of 400 or more; where the handler or its worker failed, the hint names their log."""
+    try:
+        refuse(status, body, "the model answered")
+    except CliError as error:
+        if error.kind == _FAILED:
+            error.hint = f"`tsctl logs {model}` shows what its workers printed"
+        raise
 
 
 def is_text(content_type: str, beginning: bytes) -> bool:

@@ -44,7 +44,10 @@ def command(socket: Path | None, model: str, workers: int, max_workers: int | No
         return
     was = _number(had, before.get("maxWorkers", had))
     now = _number(workers, most)
-    echo(f"Scaled `{name}` {version} from {was} to {now} worker{'' if now == '1' else 's'}")
+    if now == was:
+        echo(f"The number of workers of `{name}` {version} stays {now}")
+    else:
+        echo(f"Scaled `{name}` {version} from {was} to {now} worker{'' if now == '1' else 's'}")
     warn(document)
     if most > workers and before["tsctl"].get("autoscaling") is None:
         hint(f"the number changes by itself once there is a target: `tsctl set {model} --target-queue 50`")

@@ -87,7 +87,7 @@ def last_minute(models: list[dict[str, Any]]) -> list[tuple[str, str]]:
         return []
     recent = [(model, model["recent"]) for model in models]
     requests, errors = (sum(each[name] for _, each in recent) for name in ("requests", "errors"))
-    texts = [f"{requests} requests", f"{errors} errors"]
+    texts = [f"{requests} request{'' if requests == 1 else 's'}", f"{errors} error{'' if errors == 1 else 's'}"]
     timed = [(each["p99Ms"], f"{model['name']}/{model['version']}") for model, each in recent if each["p99Ms"]]
     if timed:
         slowest, name = max(timed)

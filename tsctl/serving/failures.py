@@ -19,9 +19,9 @@ PACKAGES = {
 } | {
     name: name
     for name in (
-        "accelerate", "diffusers", "einops", "librosa", "lightning", "numpy", "onnx", "onnxruntime", "pandas", "peft",
-        "pydantic", "requests", "safetensors", "scipy", "soundfile", "spacy", "tiktoken", "timm", "tokenizers",
-        "torch", "torchaudio", "torchvision", "transformers", "ultralytics",
+        "accelerate", "diffusers", "einops", "librosa", "lightning", "magika", "numpy", "onnx", "onnxruntime",
+        "pandas", "peft", "pydantic", "requests", "safetensors", "scipy", "soundfile", "spacy", "tiktoken", "timm",
+        "tokenizers", "torch", "torchaudio", "torchvision", "transformers", "ultralytics",
     )
 }  # fmt: skip
 _RELATIVE = re.compile(r"attempted relative import (?:with no known parent package|beyond top-level package)")

@@ -157,6 +157,10 @@ def refusal(entries: Sequence[Access], me: int) -> tuple[str, str]:
     foreign = next((entry for entry in entries if entry.uid not in (me, 0)), None)
     if foreign is not None:
         return f"`{foreign.path}` belongs to another user, who could change the code that runs", "leave out `--watch`"
+    shared = next((entry for entry in entries if entry.mode & stat.S_ISVTX), None)
+    if shared is not None:  # everybody's by intention, as `/tmp`: its mode must stay
+        message = f"everybody may put files into `{shared.path}`, and so change the code that runs"
+        return message, "move the files into a directory of your own, or leave out `--watch`"
     names = " ".join(shlex.quote(str(entry.path)) for entry in entries)
     return f"others may write `{entries[0].path}`, and so change the code that runs", f"`chmod go-w {names}`"
 

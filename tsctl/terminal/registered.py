@@ -58,11 +58,18 @@ def next_command(document: dict[str, Any]) -> str:
     The first worker if there is none; a larger batch if requests run alone, and the handler and its file take one; else
     a measurement.
     """
+    name, one = _asked_as(document), document["batchSize"] == 1
     if document.get("workers") == 0 and not document.get("onDemand"):
-        return f"tsctl scale {document['modelName']} 1"
-    name, one = document["modelName"], document["batchSize"] == 1
+        return f"tsctl scale {name} 1"
     larger = one and document.get("mostRows", 0) != 1 and not document.get("alone")
     return f"tsctl set {name} --batch-size 8" if larger else f"tsctl bench {name} FILE"
+
+
+def _asked_as(document: dict[str, Any]) -> str:
+    """Return MODEL, or MODEL/VERSION where the URL has the version, because MODEL is another version."""
+    both = f"{document['modelName']}/{document['modelVersion']}"
+    named = "url" in document and f"/predictions/{model_path(both)}" in document["url"]
+    return both if named else str(document["modelName"])
 
 
 def _change(change: dict[str, Any]) -> str:

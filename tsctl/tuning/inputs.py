@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from tsctl.client import DaemonClient, checked, content_type_of
-from tsctl.errors import CliError
 
 _SURROUNDINGS = ("envelope", "decode_input", "limit_image_pixels", "hide_environment", "metrics_config")
 
@@ -23,11 +22,7 @@ def sample_input(
         return sample.read_bytes(), content_type_of(sample) if content_type is None else content_type, str(sample)
     answer = client.request("GET", f"/tsctl/input/{path}")
     if answer.status >= 400:
-        try:
-            checked(answer.status, json.loads(answer.body))
-        except CliError as error:
-            error.hint = error.hint or "name a FILE with a request after the model"
-            raise
+        checked(answer.status, json.loads(answer.body))
     return answer.body, answer.content_type if content_type is None else content_type, "the daemon's input"
 
 

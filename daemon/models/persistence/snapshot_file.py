@@ -95,7 +95,7 @@ def _without_learned(entry: SnapshotEntry) -> SnapshotEntry:
 def _without_workers(entry: SnapshotEntry) -> SnapshotEntry:
     """Return the entry without the members whose change is none."""
     asked = Overrides(**{name: value for name, value in entry.request.overrides.said.items() if name not in _WORKERS})
-    request = replace(entry.request, overrides=asked, synchronous=True, sha256="", model_version=None)
+    request = replace(entry.request, overrides=asked, synchronous=True, sha256="", model_version=None, held=False)
     return replace(_without_learned(entry), request=request, archive=None, chosen=False, listed=False)
 
 

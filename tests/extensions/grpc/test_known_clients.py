@@ -106,7 +106,7 @@ async def test_beyond_its_rate_or_its_bytes_a_client_is_told_so(tmp_path: Path) 
 
         code, text = await failure(made, made.call("Predictions", prediction("one", data=b"1"), **limited))
 
-        assert code == "RESOURCE_EXHAUSTED" and "1 requests a second, 2 at once" in text
+        assert code == "RESOURCE_EXHAUSTED" and "1 request a second, 2 at once" in text
         assert made.statuses == [200, 200, 429]
         larger = await failure(made, made.call("Predictions", prediction("one", a=b"123456", b=b"12345"), **limited))
         assert larger == ("RESOURCE_EXHAUSTED", "The body has 11 bytes; client `limited` may send 10 (413).")

@@ -147,7 +147,7 @@ async def test_beyond_its_rate_a_client_is_told_when_to_come_again(ask: Ask, hou
 
     assert statuses == [200, 200, 429]
     assert refused.headers["retry-after"] == "1"
-    assert b"Client `limited` may send 1 requests a second, 2 at once (429): the next one in 1 s." in refused.body
+    assert b"Client `limited` may send 1 request a second, 2 at once (429): the next one in 1 s." in refused.body
     assert (await ask("/predictions/one", "free")).status == 200
     house.clock.advance(1.0)
     assert (await ask("/predictions/one", "limited")).status == 200

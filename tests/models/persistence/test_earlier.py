@@ -36,6 +36,7 @@ ONE, TWO = entry("1.0"), entry("2.0", default=False)
     [
         pytest.param([ONE], False, id="nothing"),
         pytest.param([entry(workers=4, max_workers=4)], False, id="a scaled version"),
+        pytest.param([replace(ONE, request=replace(ONE.request, held=True))], False, id="an unloaded version"),
         pytest.param([replace(ONE, notes=("a note",), chosen=True)], False, id="a note of a worker"),
         pytest.param([entry(batch_size=8)], True, id="a setting"),
         pytest.param([ONE, TWO], True, id="another version"),

@@ -163,6 +163,7 @@ def test_a_name_that_is_not_known_is_never_proposed_to_pip(name: str, tmp_path: 
         ("PIL", " -m pip install pillow`"),
         ("sklearn", " -m pip install scikit-learn`"),
         ("numpy", " -m pip install numpy`"),
+        ("magika", " -m pip install magika`"),
         pytest.param("numppy", "did you mean `numpy`?", id="nearly known"),
         pytest.param("helprs", "did you mean `helpers`, which is beside it?", id="nearly a file beside it"),
         pytest.param("shop", "`shop` is the folder of these files: serve `shop.MODULE:FUNCTION`", id="its own package"),

@@ -130,6 +130,15 @@ def test_the_refusal_has_the_command_that_mends_it() -> None:
     assert remedy == "`chmod go-w /w/handler.py '/w/my dir'`"
 
 
+def test_the_mode_of_a_directory_that_is_everybodys_by_intention_stays() -> None:
+    shared = Access(Path("/tmp"), stat.S_ISVTX | 0o777, 0, 0)
+
+    message, remedy = refusal([entry(0o666), shared], ME)
+
+    assert message == "everybody may put files into `/tmp`, and so change the code that runs"
+    assert remedy == "move the files into a directory of your own, or leave out `--watch`"
+
+
 def test_the_command_that_is_named_mends_it(tmp_path: Path) -> None:
     write_files(tmp_path, {"h.py": b""})
     (tmp_path / "h.py").chmod(0o666)
