@@ -48,14 +48,12 @@ class ObjectStores(Service):
             raise DownloadFailed(url, f"cannot write to `{self._folder}`: {error.strerror}") from None
 
 
-def fetch_object(
-    url: str, file: Path, limit: int, progress: Progress, stopped: Callable[[], bool], tag: Path | None = None
-) -> bool:
+def fetch_object(url: str, file: Path, limit: int, progress: Progress, stopped: Callable[[], bool], tag: Path) -> bool:
     """Download into a file, and return whether the object is whole. Blocks: for a thread.
 
     Args:
         file: a new one, or the part that `tag` belongs to.
-        tag: the file that says of which content `file` has the beginning; None to begin anew.
+        tag: the file that says of which content `file` has the beginning.
         limit: the largest size of the archive, in bytes.
         stopped: when true, the download ends and the file is left incomplete.
 
@@ -78,7 +76,7 @@ def fetch_object(
     try:
         with contextlib.suppress(BrokenPipeError):  # the program has ended, which its missing end tells
             assert process.stdin is not None
-            order = {"url": url, "file": str(file), "limit": limit, "tag": None if tag is None else str(tag)}
+            order = {"url": url, "file": str(file), "limit": limit, "tag": str(tag)}
             process.stdin.write(json.dumps(order).encode() + b"\n")
         for event in _events(process, stopped):
             if "end" in event:

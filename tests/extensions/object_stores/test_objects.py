@@ -95,7 +95,9 @@ def test_a_silent_program_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(objects, "SILENCE", 0.0)
 
     with pytest.raises(DownloadFailed, match="takes too long"):
-        fetch_object("s3://b/m.mar", tmp_path / "m.mar", 1000, lambda done, total: None, lambda: False)
+        fetch_object(
+            "s3://b/m.mar", tmp_path / "m.mar", 1000, lambda done, total: None, lambda: False, tmp_path / "tag"
+        )
 
 
 async def test_only_urls_that_the_operator_allows_are_asked_for(

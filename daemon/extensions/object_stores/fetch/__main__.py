@@ -25,15 +25,15 @@ def main() -> None:
             Path(order["file"]),
             order["limit"],
             lambda done, total: tell({"done": done, "total": total}),
-            Path(order["tag"]) if order.get("tag") else None,
+            Path(order["tag"]),
         )
         tell({"end": end})
 
 
-def _download(url: str, file: Path, limit: int, progress: Progress, tag: Path | None) -> str:
+def _download(url: str, file: Path, limit: int, progress: Progress, tag: Path) -> str:
     """Return the failure in words; empty for none."""
     try:
-        download(open_object(url), file, limit, progress, tag_file=tag)
+        download(open_object(url), file, limit, progress, tag)
     except FetchError as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 - the clients' errors have no class in common

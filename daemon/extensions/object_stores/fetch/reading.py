@@ -78,15 +78,15 @@ def download(
     file: Path,
     limit: int,
     progress: Progress,
+    tag_file: Path,
     sleep: Callable[[float], None] = time.sleep,
-    tag_file: Path | None = None,
 ) -> None:
     """Write an object to a file.
 
     Args:
         file: a new one, or one with the beginning of the content that `tag_file` names.
         limit: the largest size, in bytes.
-        tag_file: names the content of `file`, for a later download; None for none. Gone if the content is refused.
+        tag_file: names the content of `file`, for a later download. Gone if the content is refused.
 
     Raises:
         FetchError: the object is too large, was changed meanwhile, or does not have its digest.
@@ -116,15 +116,14 @@ def download(
     try:
         _check(found, before)
     except FetchError:
-        if tag_file is not None:
-            tag_file.unlink(missing_ok=True)
+        tag_file.unlink(missing_ok=True)
         raise
 
 
-def _take_part(found: RemoteObject, file: BinaryIO, tag_file: Path | None, tag: str, progress: Progress) -> int:
+def _take_part(found: RemoteObject, file: BinaryIO, tag_file: Path, tag: str, progress: Progress) -> int:
     """Return how many bytes the file has of this content; those are hashed. Another content is removed."""
     done, length = 0, file.seek(0, os.SEEK_END)
-    if tag_file is not None and length <= found.size and tag_file.is_file() and tag_file.read_text() == tag:
+    if length <= found.size and tag_file.is_file() and tag_file.read_text() == tag:
         file.seek(0)
         while data := file.read(LEAST_PIECE):
             if found.digest is not None:
@@ -132,10 +131,9 @@ def _take_part(found: RemoteObject, file: BinaryIO, tag_file: Path | None, tag: 
             done += len(data)
             progress(done, found.size)
         return done
-    if tag_file is not None:
-        tag_file.unlink(missing_ok=True)
+    tag_file.unlink(missing_ok=True)
     file.truncate(0)
-    if tag_file is not None and not tag.startswith(" "):
+    if not tag.startswith(" "):
         tag_file.write_text(tag)
     return done
 

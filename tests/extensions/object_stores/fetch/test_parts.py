@@ -16,7 +16,7 @@ def run(source: Source, folder: Path, *, digest: bool = True) -> list[tuple[int,
     told: list[tuple[int, int]] = []
     found = source.found() if digest else source.found()._replace(digest=None)
     note, data = (lambda *event: told.append(event)), folder / "data"
-    download(found, data, len(CONTENT), note, lambda seconds: None, folder / "tag")
+    download(found, data, len(CONTENT), note, folder / "tag", lambda seconds: None)
     return told
 
 

@@ -41,7 +41,7 @@ def run(
 ) -> list[tuple[int, int]]:
     """Download into `folder/file`; return the progress."""
     told: list[tuple[int, int]] = []
-    download(found or source.found(), folder / "file", limit, lambda *event: told.append(event), sleep)
+    download(found or source.found(), folder / "file", limit, lambda *event: told.append(event), folder / "tag", sleep)
     return told
 
 

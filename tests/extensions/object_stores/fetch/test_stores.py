@@ -64,7 +64,8 @@ def fetch(google: GoogleStore, hub: HubStore, amazon: dict[str, str]) -> Iterato
     orders, told = process.stdin, process.stdout
 
     def run(url: str, file: Path, limit: int = 100_000_000) -> tuple[str, list[int]]:
-        print(json.dumps({"url": url, "file": str(file), "limit": limit}), file=orders, flush=True)
+        order = {"url": url, "file": str(file), "limit": limit, "tag": f"{file}.tag"}
+        print(json.dumps(order), file=orders, flush=True)
         *progress, end = map(json.loads, iter(told.readline, "over\n"))
         assert end.keys() == {"end"}
         return end["end"], [each["done"] for each in progress]
