@@ -344,6 +344,16 @@ def test_every_view_fits_a_phone_in_both_schemes(page: Any, console: Console, vi
     assert (sum(json.loads(f"[{paper[4:-1]}]")) > 384) == (scheme == "light")
 
 
+def test_the_troubles_of_a_model_fit_a_phone(page: Any, console: Console) -> None:
+    troubles = ["100 % errors", "a worker ended 35 s ago"]
+    listing(page, console, [model(1) | {"name": "broken", "troubles": troubles}])
+    page.get_by_text("a worker ended 35 s ago").wait_for()
+
+    page.set_viewport_size(PHONE)
+
+    assert overflow(page) <= 0
+
+
 def test_a_hundred_models_are_listed_filtered_and_fit_a_phone(page: Any, console: Console) -> None:
     listing(page, console, [model(number) for number in range(100)])
     page.get_by_text("100 versions, 10 in trouble").wait_for()

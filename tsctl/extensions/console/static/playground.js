@@ -44,7 +44,7 @@ export function playground(main, [name, version]) {
     } else {
       const title = { json: "JSON", tensors: "Tensors", text: "Text" }[kept.kind];
       prefill();
-      fill(area, h("textarea", { "aria-label": title, spellcheck: "false", value: kept[kept.kind], placeholder: kept.kind === "json" ? "[[5.1, 3.5, 1.4, 0.2]]" : "",
+      fill(area, h("textarea", { "aria-label": title, spellcheck: "false", value: kept[kept.kind], placeholder: kept.kind === "json" ? "[5.1, 3.5, 1.4, 0.2]" : "",
         oninput: (event) => { kept[kept.kind] = event.target.value; same(); } }));
     }
     same();
