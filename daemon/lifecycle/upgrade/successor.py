@@ -152,7 +152,9 @@ class NewDaemon:
         code = self._process.returncode
         if code is None:
             return "closed its connection to the old one"
-        return f"ended with exit code {code}" if code >= 0 else f"was killed by signal {-code}"
+        if code >= 0:
+            return f"ended with exit code {code}"
+        return f"was killed by {next((each.name for each in signal.Signals if each == -code), f'signal {-code}')}"
 
 
 class Printed:

@@ -66,7 +66,7 @@ def upgrade_and_kill(served: Served) -> None:
         os.kill(found[0], signal.SIGKILL)
     said = asking.communicate()[1]
     assert asking.returncode == 1, said
-    assert "Upgrade failed; the running daemon stays: the new daemon was killed by signal 9" in said, said
+    assert "Upgrade failed; the running daemon stays: the new daemon was killed by SIGKILL" in said, said
     assert served.pid == old
 
 
