@@ -27,6 +27,7 @@ from tsctl.daemon.api.inference.paths import INVOKE, LEGACY, VERBS
 from tsctl.daemon.api.inference.predict import as_instances, parameters_of, predict, with_inputs, with_query
 from tsctl.daemon.api.inference.raw_forms import RawForm, take_as_json
 from tsctl.daemon.api.inference.turns import Turns
+from tsctl.daemon.core.client import LimitedClient
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound, WorkflowsNotServed
 from tsctl.daemon.core.job import Param
 from tsctl.daemon.http.exchange import Exchange
@@ -264,7 +265,7 @@ def _invoke_read(
 ) -> None:
     """Predict for SageMaker's routes; without `chosen`, use the form's `model_name`, or the only registered model."""
     if chosen is None:
-        name = _named(registry, params)
+        name = _named(registry, params, exchange.request.client)
         _check_allowed(exchange.request, name)
         model = steer(registry, name, version, exchange.request)
         params = _without_name(params, model.declared)
@@ -283,8 +284,11 @@ def _without_name(params: list[Param], declared: Declared | None) -> list[Param]
     return [each for each in params if each.name != _MODEL_NAME]
 
 
-def _named(registry: Registry, params: list[Param]) -> str:
+def _named(registry: Registry, params: list[Param], client: LimitedClient | None) -> str:
     """Return the model's name for `/invocations` without a query: the form's `model_name`, or the only model's.
+
+    Args:
+        client: a known one, for whom there are no models but those that its key allows.
 
     Raises:
         BadRequest: the field is too long, or is missing while not exactly one model is registered.
@@ -294,7 +298,7 @@ def _named(registry: Registry, params: list[Param]) -> str:
             if len(param.value) > MOST_NAME:
                 raise BadRequest(f"model_name has {len(param.value)} bytes; at most {MOST_NAME} are allowed.")
             return bytes(param.value).decode("utf-8", "replace")
-    only = registry.defaults()
+    only = [model for model in registry.defaults() if client is None or client.may_use(model.name)]
     if len(only) != 1:
         raise BadRequest("Parameter model_name is required.")
     return only[0].name

@@ -22,6 +22,7 @@ KEYS = {
     "limited": "rate = 1\nburst = 2\nbytes = 10\n",
     "batch": 'priority = "low"\n',
     "free": "",
+    "single": 'models = ["other"]\n',
     "none": "models = []\n",
 }
 Ask = Callable[..., Coroutine[Any, Any, Answer]]
@@ -95,6 +96,20 @@ async def test_a_model_that_the_body_names_is_checked_and_nobody_learns_whether_
 
     assert {each.status for each in (*refused, *others)} == {403}
     assert f"The key of client `mobile` does not allow the model `{name}` (403)." in refused[0].body.decode()
+
+
+@pytest.mark.parametrize(("key", "status"), [("single", 200), ("mobile", 400), ("none", 400)])
+async def test_without_a_name_the_only_model_is_that_of_the_key_and_no_other_is_told(
+    ask: Ask, house: House, key: str, status: int
+) -> None:
+    await house.serve("other")
+    if key == "single":
+        await house.serve("one")
+
+    answer = await ask("/invocations", key)
+
+    assert answer.status == status
+    assert b"Parameter model_name is required." in answer.body or status == 200
 
 
 async def test_a_description_that_the_query_asks_for_is_for_the_models_clients(ask: Ask) -> None:
