@@ -49,7 +49,7 @@ from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import Engine, local_pid
 from tsctl.daemon.workers.pool import Pool
 
-_SAMPLED = 4  # ready workers whose memory is measured before others are added
+_SAMPLED = 4  # ready workers, the newest, whose memory is measured before others are added
 
 
 @dataclass(slots=True)
@@ -117,7 +117,7 @@ class Registrar:
         self.routes = RouteChanges(registry, self.ledger, self.events)
         self.replacing = Replacing(registry, self.live, self.retiring, self.ledger, self.gate)
         self.owners = OwnerWatch(self.unregister_all)
-        self.memory: Callable[[Sequence[int]], tuple[int, AvailableMemory]] | None = None
+        self.memory: Callable[[Sequence[int], Sequence[int]], tuple[int, AvailableMemory]] | None = None
 
     def clean(self) -> None:
         """Remove leftovers: unpacked archives that neither a model nor the snapshot refers to, and downloads."""
@@ -252,7 +252,8 @@ class Registrar:
         further = wanted - len(pool.workers)
         ready = [local_pid(worker) for worker in pool.workers if worker.report is not None]
         if self.memory is not None and further > 0 and ready:
-            each, least = await asyncio.to_thread(self.memory, ready[:_SAMPLED])
+            leaving = [local_pid(worker) for model in self.registry for worker in model.pool.leaving]
+            each, least = await asyncio.to_thread(self.memory, ready[-_SAMPLED:], leaving)
             check_room(wanted, further, each, least)
 
     async def load(self, model: ModelVersion, *, synchronous: bool, progress: Progress) -> None:

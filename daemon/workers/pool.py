@@ -133,6 +133,11 @@ class Pool:
         return [slot.worker for slot in self.slots if slot.worker is not None]
 
     @property
+    def leaving(self) -> list[Worker]:
+        """The workers that were told to end, and have not yet."""
+        return list(self._leaving)
+
+    @property
     def recovering(self) -> int:
         """The number of places whose worker ended during a batch, and whose next one is starting."""
         return len([slot for slot in self.slots if slot.recovering and slot.state is not SlotState.GAVE_UP])

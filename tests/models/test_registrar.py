@@ -1,6 +1,7 @@
 """Registering leaves a served model, or nothing: also where files and workers go wrong; see `registrations`."""
 
 import contextlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,13 +58,35 @@ async def test_one_worker_that_fails_is_a_failure_even_if_the_next_comes_up_at_o
 async def test_more_workers_than_memory_has_room_for_are_refused_before_one_starts(
     wanted: int, told: str, bench: StubDaemon
 ) -> None:
-    bench.registrar.memory = lambda pids: (300 * 2**20, AvailableMemory(3 * 2**30, "the cgroup /box", 4 * 2**30))
+    bench.registrar.memory = lambda pids, ending: (
+        300 * 2**20,
+        AvailableMemory(3 * 2**30, "the cgroup /box", 4 * 2**30),
+    )
     model = await bench.register(bench.mar(), workers=2)
 
     with pytest.raises(OutOfResources, match=told) if told else contextlib.nullcontext():
         await bench.registrar.scale(model, wanted, wanted, synchronous=True, progress=no_progress)
 
     assert len(bench.engine.workers) == (2 if told else wanted)
+
+
+async def test_the_memory_of_workers_that_are_leaving_is_for_those_that_come(bench: StubDaemon) -> None:
+    asked: list[tuple[Sequence[int], Sequence[int]]] = []
+
+    def memory(pids: Sequence[int], ending: Sequence[int]) -> tuple[int, AvailableMemory]:
+        asked.append((pids, ending))
+        return 1, AvailableMemory(10, "this machine", 10)
+
+    bench.engine.batch_time = lambda size: NEVER
+    bench.registrar.memory = memory
+    model = await bench.register(bench.mar())
+    model.submit(bench.client.job("running"))
+    await until(lambda: model.dispatcher.running == 1)
+
+    for workers in (0, 1, 2):
+        await bench.registrar.scale(model, workers, workers, synchronous=workers == 1, progress=no_progress)
+
+    assert asked == [([2], [1])]
 
 
 async def test_an_archive_that_a_failed_registration_removed_meanwhile_is_unpacked_again(

@@ -147,9 +147,16 @@ def own_memory(pid: int, proc: Path = PROC) -> int:
     return sum(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Private_Dirty:"))
 
 
-def room_for_more(pids: Iterable[int]) -> tuple[int, "AvailableMemory"]:
-    """Return what another process like these takes at least, and the memory that is left. Blocks for milliseconds."""
-    return min(filter(None, map(own_memory, pids)), default=0), min(available())
+def room_for_more(pids: Iterable[int], ending: Iterable[int], proc: Path = PROC) -> tuple[int, "AvailableMemory"]:
+    """Return what another process like `pids` takes at least, and the memory that is left. Blocks for milliseconds.
+
+    Args:
+        ending: processes that are about to end, whose memory counts as left.
+    """
+    freed = sum(own_memory(pid, proc) for pid in ending)
+    least = min(available(proc))
+    each = min(filter(None, (own_memory(pid, proc) for pid in pids)), default=0)
+    return each, least._replace(left=least.left + freed)
 
 
 # The limit, the usage, and the line of memory.stat with the memory reclaimable at once: of version 2 and of version 1.

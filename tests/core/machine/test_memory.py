@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from tsctl.daemon.core.machine.processes import memory_of, own_memory, parse_stat, process_facts
+from tsctl.daemon.core.machine.processes import memory_of, own_memory, parse_stat, process_facts, room_for_more
 
 MIB = 2**20
 
@@ -35,6 +35,20 @@ def test_what_a_process_has_of_its_own_is_what_it_wrote_and_nobody_shares(tmp_pa
     process(tmp_path, 10, 1, 100)
 
     assert (own_memory(10, tmp_path), own_memory(11, tmp_path)) == (50 * 1024, 0)
+
+
+def test_a_further_process_takes_what_the_smallest_has_and_finds_what_is_left_and_what_others_give_back(
+    tmp_path: Path,
+) -> None:
+    for pid, pss in ((10, 100), (11, 40), (12, 6)):
+        process(tmp_path, pid, 1, pss)
+    (tmp_path / "meminfo").write_text("MemTotal: 1000 kB\nMemAvailable: 500 kB\n")
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self" / "cgroup").write_text("")
+
+    each, least = room_for_more([10, 11, 99], [12, 98], tmp_path)
+
+    assert (each, least.left, least.limit) == (20 * 1024, 503 * 1024, 1000 * 1024)
 
 
 def test_a_program_may_have_any_name() -> None:
