@@ -55,10 +55,10 @@ def test_workers_for_which_memory_has_no_room_are_refused_before_any_starts(serv
     served.register("takes_its_share")
     before = served.pids("takes_its_share")
 
-    refused = served.run("scale", "takes_its_share", "1000")
+    refused = served.run("scale", "takes_its_share", "500")
 
     assert (refused.returncode, served.pids("takes_its_share")) == (1, before)
-    assert "1000 workers are requested, and memory has room for" in refused.stderr
+    assert "500 workers are requested, and memory has room for" in refused.stderr
     served.tsctl("scale", "takes_its_share", "2")
     assert len(served.pids("takes_its_share")) == 2
 
