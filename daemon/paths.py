@@ -7,6 +7,7 @@
         lock            locked while a daemon uses the directory
         logs/           daemon.log, access.log, MODEL@VERSION.log
         models/         unpacked archives, named by their content
+        removed/        the files of those that nothing uses any more, until they are removed
         sums/           the SHA-256 of each file of those, by the same names (models/archives/digests.py)
         environments/   Python environments, named by the requirements they were made for
         downloads/      archives that are being downloaded
