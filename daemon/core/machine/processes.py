@@ -159,10 +159,12 @@ def room_for_more(pids: Iterable[int], ending: Iterable[int], proc: Path = PROC)
     return each, least._replace(left=least.left + freed)
 
 
-# The limit, the usage, and the line of memory.stat with the memory reclaimable at once: of version 2 and of version 1.
+# The limit, the usage, and the lines of memory.stat with what the kernel drops where memory is wanted: of version 2 and
+# of version 1. Active pages of files are among these, as in the machine's MemAvailable: weights that several workers
+# have read.
 _FILES = (
-    ("memory.max", "memory.current", "inactive_file"),
-    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    ("memory.max", "memory.current", ("inactive_file", "active_file")),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", ("total_inactive_file", "total_active_file")),
 )
 
 
@@ -196,6 +198,6 @@ def left_in(directory: Path) -> AvailableMemory | None:
             continue
         if most == "max":
             return None
-        cached = sum(int(line.split()[1]) for line in lines if line.split()[:1] == [droppable])
+        cached = sum(int(line.split()[1]) for line in lines if line.partition(" ")[0] in droppable)
         return AvailableMemory(max(0, int(most) - used + cached), f"the cgroup {directory}", int(most))
     return None

@@ -46,18 +46,27 @@ def write(directory: Path, **files: str) -> Path:
     ("files", "left"),
     [
         pytest.param(
-            {"memory__max": "1000\n", "memory__current": "600\n", "memory__stat": "anon 300\ninactive_file 100\n"},
+            {
+                "memory__max": "1000\n",
+                "memory__current": "600\n",
+                "memory__stat": "anon 300\ninactive_file 80\nactive_file 20\n",
+            },
             (500, 1000),
             id="version 2: what can be dropped counts as free",
         ),
         pytest.param(
             {
                 "memory__limit_in_bytes": "1000\n",
-                "memory__usage_in_bytes": "1200\n",
-                "memory__stat": "inactive_file 7\ntotal_inactive_file 50\n",
+                "memory__usage_in_bytes": "900\n",
+                "memory__stat": "inactive_file 7\ntotal_inactive_file 50\ntotal_active_file 60\n",
             },
+            (210, 1000),
+            id="version 1: with the groups below it",
+        ),
+        pytest.param(
+            {"memory__max": "1000\n", "memory__current": "1200\n", "memory__stat": "anon 1200\n"},
             (0, 1000),
-            id="version 1: never less than nothing",
+            id="never less than nothing",
         ),
         pytest.param({"memory__max": "max\n", "memory__current": "1\n", "memory__stat": ""}, None, id="no limit"),
         pytest.param({}, None, id="no memory controller"),
