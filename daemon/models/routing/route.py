@@ -153,7 +153,9 @@ def _weights(pairs: Iterable[tuple[str, Any]]) -> Iterable[tuple[str, float]]:
         except (TypeError, ValueError, OverflowError):  # the last of a whole number beyond any float
             weight = -1.0
         if not 0 <= weight <= MOST_WEIGHT:
-            raise BadRequest(f"The weight of {version} is `{value}`; expected a number from 0 to {MOST_WEIGHT:.0f}.")
+            raise BadRequest(
+                f"The weight of {version} is `{value!s:.40}`; expected a number from 0 to {MOST_WEIGHT:.0f}."
+            )
         yield version, weight
 
 
