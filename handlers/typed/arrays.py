@@ -134,14 +134,21 @@ def _in_torch(array: np.ndarray[Any, Any]) -> Any:
         raise UnreadablePayload(f"not an array for torch: {error}") from None
 
 
+def _fits(array: np.ndarray[Any, Any], dtype: Any) -> bool:
+    return np.can_cast(array.dtype, dtype, "same_kind") or not array.size  # an empty list tells no type
+
+
 def _cast(array: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
     if dtype is None or array.dtype == dtype:
         return array
     try:
-        fits = np.can_cast(array.dtype, dtype, "same_kind") or not array.size  # an empty list tells no type
-    except TypeError:  # an abstract type, such as np.floating
-        fits = np.issubdtype(array.dtype, dtype)
-        dtype = array.dtype
+        fits = _fits(array, dtype)
+    except TypeError:  # an abstract type, such as np.floating: the array's own, or the usual one of that kind
+        usual = (array.dtype, np.dtype(np.float64), np.dtype(np.int64))
+        found = next((each for each in usual if np.issubdtype(each, dtype) and _fits(array, each)), None)
+        if found is None:
+            raise UnreadablePayload(f"expected values of type {dtype.__name__}, got {array.dtype}") from None
+        fits, dtype = True, found
     if not fits:
         raise UnreadablePayload(f"expected values of type {np.dtype(dtype)}, got {array.dtype}")
     with np.errstate(over="ignore"):

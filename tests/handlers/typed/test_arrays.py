@@ -107,6 +107,26 @@ def test_fractions_do_not_become_whole_numbers() -> None:
         array_of(b"[1.5]", np.int64)
 
 
+@pytest.mark.parametrize(
+    ("wanted", "value", "found"),
+    [
+        (np.floating, b"[1]", np.float64),
+        (np.floating, b"[]", np.float64),
+        (np.integer, b"[1]", np.int64),
+        (np.integer, b"[]", np.int64),
+        (np.integer, b"[true]", np.int64),
+        (np.integer, b"[1.5]", None),
+        (np.number, b"[1]", np.int64),
+    ],
+)
+def test_a_kind_of_numbers_is_the_lists_own_type_or_the_usual_one(wanted: Any, value: bytes, found: Any) -> None:
+    if found is None:
+        with pytest.raises(UnreadablePayload, match="expected values of type integer, got float64"):
+            array_of(value, wanted)
+    else:
+        assert array_of(value, wanted).dtype == found
+
+
 @pytest.mark.parametrize("value", [b"[]", b"[[], []]"])
 def test_an_empty_list_has_the_type_that_is_wanted_or_that_of_fractions(value: bytes) -> None:
     head = TensorHead("a", "INT64", [0])
