@@ -150,11 +150,14 @@ def test_a_follower_goes_on_behind_the_last_event_with_the_next_daemon(
     assert second.query == {"model": "m", "level": "info", "after": "7"}
 
 
+@pytest.mark.parametrize(
+    ("lines", "first"), [("5", [DIED]), ("0", [])], ids=["the last are shown first", "only new ones are wanted"]
+)
 def test_a_daemon_that_does_not_stream_is_asked_again(
-    invoke: Invoke, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
+    invoke: Invoke, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch, lines: str, first: list[dict[str, Any]]
 ) -> None:
-    daemon.answer("GET /tsctl/events", {"events": [DIED, DIED | {"sequence": 9, "text": "again"}], "last": 9})
-    sleeps = iter([lambda: daemon.answer("GET /tsctl/events", {"events": [], "last": 9})])
+    later = {"events": [DIED | {"sequence": 9, "text": "again"}], "last": 9}
+    sleeps = iter([lambda: daemon.answer("GET /tsctl/events", later)])
 
     def sleep(seconds: float) -> None:
         happening = next(sleeps, None)
@@ -162,9 +165,12 @@ def test_a_daemon_that_does_not_stream_is_asked_again(
             raise KeyboardInterrupt
         happening()
 
+    daemon.answer("GET /tsctl/events", {"events": first, "last": 7})
     monkeypatch.setattr(events, "time", SimpleNamespace(sleep=sleep, strftime=lambda *_: "", localtime=lambda _: None))
 
-    result = invoke("events", "-f", "--json")
+    result = invoke("events", "-f", "--json", "-n", lines)
 
-    assert [json.loads(line)["text"] for line in result.stdout.splitlines()] == ["worker 12 ended", "again"]
-    assert [request.query.get("after") for request in daemon.requests] == [None, "9"]
+    assert [json.loads(line)["sequence"] for line in result.stdout.splitlines()] == [*[7 for _ in first], 9]
+    assert [(each.query.get("after"), each.query.get("limit")) for each in daemon.requests] == [
+        (None, lines), ("7", None),
+    ]  # fmt: skip

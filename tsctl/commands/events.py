@@ -140,9 +140,8 @@ def follow(socket: Path | None, asked: dict[str, Any]) -> Iterator[dict[str, Any
         try:
             for told in client.server_sent("/tsctl/events", **asked):
                 began = True
-                for event in told.get("events", [told]):  # all that are there, of a daemon that does not stream
-                    yield event
-                    asked |= {"after": event["sequence"], "limit": None}
+                yield from told.get("events", [told])  # all that are there, of a daemon that does not stream
+                asked |= {"after": told["last"] if "events" in told else told["sequence"], "limit": None}
             began = True
         except CliError as error:
             if not began or error.kind:

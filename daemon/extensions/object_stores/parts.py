@@ -69,9 +69,9 @@ def recover(folder: Path, wall: Callable[[], float] = time.time) -> None:
 
 def _keep(own: Path, kept: Path) -> None:
     """Turn a download's directory into a part, in place of one that is there; remove it if it has no part."""
-    if (own / _TAG).exists() and (own / _DATA).exists() and (own / _DATA).stat().st_size:
-        shutil.rmtree(kept, ignore_errors=True)
-        with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):  # no data; or in an upgrade the other daemon has just kept it
+        if (own / _TAG).exists() and (own / _DATA).stat().st_size:
+            shutil.rmtree(kept, ignore_errors=True)
             os.rename(own, kept)
     shutil.rmtree(own, ignore_errors=True)
 

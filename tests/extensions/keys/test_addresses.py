@@ -11,6 +11,7 @@ from tests.api.house import House
 from tests.http.peer import Answer, Server
 from tests.kit.build import make_config
 from tests.kit.protocols import PROTOCOLS
+from tests.kit.shelf import needs
 from tsctl.daemon.api.guards import guard
 from tsctl.daemon.config.endpoints import choose_endpoints
 from tsctl.daemon.config.tokens import Tokens
@@ -134,6 +135,7 @@ async def test_a_list_names_the_models_of_the_client(ask: Ask, target: str) -> N
     assert not any(name in unlisted for name in (b"one", b"shared", b"other"))
 
 
+@needs("welcome")
 @pytest.mark.parametrize(
     ("key", "names"),
     [

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import sys
 import threading
 from contextlib import AbstractAsyncContextManager
@@ -113,6 +114,21 @@ async def test_only_urls_that_the_operator_allows_are_asked_for(
     with pytest.raises(DownloadFailed):
         await stores.register("s3://models/m.mar")
     assert (tmp_path / "started").exists()
+
+
+async def test_a_model_whose_files_are_gone_is_downloaded_again_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stores = Stores(tmp_path)
+    archive = stores.store / stores.mar()
+    program(monkeypatch, f"import shutil; shutil.copy({str(archive)!r}, order['file']); print('{{\"end\": \"\"}}')")
+    await stores.register("s3://b/m.mar")
+    (unpacked,) = stores.models_dir.iterdir()
+    shutil.rmtree(unpacked)
+
+    later = await stores.restart()
+
+    assert later.names == ["m/1.0"] and unpacked.is_dir()
 
 
 async def test_a_start_keeps_parts_and_removes_what_else_downloads_have_left(tmp_path: Path) -> None:

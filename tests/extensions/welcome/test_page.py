@@ -9,6 +9,8 @@ import pytest
 
 from tests.api.house import House
 from tests.http.peer import Answer
+from tests.kit.clients import FakeClient
+from tsctl.daemon.extensions.welcome.page import welcome
 
 HTML = "Accept: text/html,application/xhtml+xml,*/*;q=0.8"
 
@@ -57,3 +59,14 @@ def test_without_models_the_page_says_so(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
 
     assert "No model is registered." in ask(House(tmp_path / "none"), HTML).body.decode()
+
+
+def test_a_client_with_a_key_sees_its_models_alone(house: House) -> None:
+    asyncio.run(house.serve("secret"))
+    ask(house, "Accept: application/json")
+    request = house.exchanges[-1].request
+    request.client = FakeClient("mobile", models=("m",))
+
+    document = json.loads(welcome(house.registry, request).body)
+
+    assert {each["name"] for each in document["models"]} == {"m"}
