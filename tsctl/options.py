@@ -1,5 +1,6 @@
 """Arguments and options that several verbs share: the model, and the settings of the daemon and of a model."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -144,6 +145,19 @@ def address_of(host: str | None, port: int | None) -> str | None:
         return None
     name = "127.0.0.1" if host is None else host
     return f"{f'[{name}]' if ':' in name else name}:{8080 if port is None else port}"
+
+
+class _MoreThanZero(click.FloatRange):
+    """A number above 0; click's own range takes NaN and infinity, too."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
+
+MORE_THAN_ZERO = _MoreThanZero(min=0, min_open=True)
 
 
 class ValueType(click.ParamType[str]):

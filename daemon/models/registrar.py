@@ -22,7 +22,7 @@ from functools import partial
 from tsctl.daemon import paths
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.clock import Clock
-from tsctl.daemon.core.errors import CleaningTimedOut, Conflict, DaemonError, NotFailed, NotRemembered
+from tsctl.daemon.core.errors import CleaningTimedOut, Conflict, DaemonError, NotFailed, NotRemembered, Stopping
 from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.core.machine.processes import AvailableMemory
 from tsctl.daemon.events.events import Events
@@ -142,7 +142,8 @@ class Registrar:
         try:
             return await self._register(request, progress, attempt, replace=replace, reset=reset)
         except DaemonError as error:
-            if not attempt.beside:
+            unwanted = isinstance(error, Stopping) and not self.live.stopping  # it was unregistered meanwhile
+            if not attempt.beside and not unwanted:
                 text = f"cannot register {request.url}: {error}"
                 self.events.add("registration-failed", text, model=attempt.model, version=attempt.version)
             raise

@@ -191,10 +191,14 @@ class ModelVersion:
         """Scale to at least `least` and at most `most` workers; those of a version without any are started."""
         self.presence.scale(least, most)
 
-    def change(self, settings: ModelSettings) -> None:
-        """Apply new settings: waiting jobs are reconsidered, running batches finish."""
+    def change(self, settings: ModelSettings, *, known: ModelSettings | None = None) -> None:
+        """Apply new settings: waiting jobs are reconsidered, running batches finish.
+
+        Args:
+            known: settings whose batch size was told before, and is not told again.
+        """
         self.settings = self._sized(settings)
-        if self.settings is not settings:
+        if self.settings is not settings and _batch_size(self.settings) != _batch_size(known):
             self.reports.add("settings-changed", batch_size_text(self.settings))
         self.path.change(self.settings)
         self.tell_services()
@@ -204,7 +208,7 @@ class ModelVersion:
         """Note what a worker tells of the handler and of the model, and choose the batch size by that."""
         self.declared, self.notes, self.most_rows = declared, notes, most_rows
         if self._sized(self.settings) is not self.settings:
-            self.change(self.settings)
+            self.change(self.settings, known=None if self.before is None else self.before.settings)
 
     def _sized(self, settings: ModelSettings) -> ModelSettings:
         return sized(settings, self.source.manifest.handler, self.declared, self.most_rows)
@@ -247,3 +251,7 @@ class ModelVersion:
         """Call the listeners."""
         for listener in tuple(self.listeners):
             listener()
+
+
+def _batch_size(settings: ModelSettings | None) -> object:
+    return settings and (settings.batch_size, settings.origins.get("batch_size"))

@@ -184,6 +184,8 @@ def _files_of_handler(handler: Path) -> dict[str, str | None]:
 
 def _read_model(file: Path) -> ServeTarget:
     model_file = None
+    if _is_empty(file):
+        raise TargetError(f"`{file.name}` is empty", "copy or save the model again")
     if file.suffix == WEIGHTS and is_torchscript(file):
         raise TargetError(f"`{file.name}` is a TorchScript file", f"rename it to `{file.stem}.pt`")
     if _needs_model_file(file):
@@ -210,6 +212,13 @@ def _read_model(file: Path) -> ServeTarget:
         serialized_file=file.name,
         config_file=_config_beside(file),
     )
+
+
+def _is_empty(file: Path) -> bool:
+    try:
+        return not file.stat().st_size
+    except OSError:  # its loader tells that
+        return False
 
 
 def _needs_model_file(model: Path) -> bool:

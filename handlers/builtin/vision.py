@@ -156,7 +156,10 @@ class VisionHandler(BaseHandler):
                 del image  # before others are admitted
             return tensor
         try:
-            return torch.tensor(payload, dtype=torch.float32)
+            tensor = torch.tensor(payload, dtype=torch.float32)
+            if not tensor.ndim:
+                raise ValueError("it is a single number")
+            return tensor
         except (TypeError, ValueError, OverflowError, RuntimeError) as error:
             raise UnreadablePayload(f"The request is neither an image nor an array of numbers: {error}") from error
 

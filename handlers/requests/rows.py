@@ -138,9 +138,19 @@ def _unpacked(value: Any) -> Any:
         plain = value.item()
         if not isinstance(plain, type(value)):  # longdouble has none
             return plain
-    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable{remedy_of(value)}")
 
 
+def remedy_of(value: Any) -> str:
+    """Return what to do about a number that JSON has no form for, behind its error; empty for anything else."""
+    kind = "c" if isinstance(value, complex) else value.dtype.kind if _is_scalar(value) else ""
+    return _REMEDIES.get(kind, "")
+
+
+_REMEDIES = {
+    "c": ": return the real and the imaginary part as two numbers",
+    "f": ": return `float(value)`, or `array.astype(float)` of an array",
+}
 _NOT_FINITE, _ODD_KEY = "Out of range float values", "keys must be"  # how errors of Python's encoder begin
 _COMPACT = json.JSONEncoder(allow_nan=False, default=_unpacked)
 _INDENTED = json.JSONEncoder(allow_nan=False, default=_unpacked, indent=2)

@@ -14,7 +14,7 @@ from typing import Any, get_args, get_origin
 
 import msgspec
 
-from tsctl.handlers.requests.rows import JSON, NPY, is_array, to_list, to_npy
+from tsctl.handlers.requests.rows import JSON, NPY, is_array, remedy_of, to_list, to_npy
 from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable
 from tsctl.handlers.typed.annotations import written
 from tsctl.handlers.typed.signature import Signature
@@ -130,8 +130,10 @@ def _plain(value: Any) -> Any:
         return value.model_dump(mode="json")
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
-        return value.item()
-    raise TypeError(f"objects of type {type(value).__name__} cannot be encoded as JSON")
+        plain = value.item()
+        if not isinstance(plain, type(value)):  # longdouble has none
+            return plain
+    raise TypeError(f"objects of type {type(value).__name__} cannot be encoded as JSON{remedy_of(value)}")
 
 
 _encoder = msgspec.json.Encoder(enc_hook=_plain)

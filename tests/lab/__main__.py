@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import textwrap
@@ -60,4 +61,5 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # the list may be cut by `head`; what is run begins with the default
     sys.exit(main(sys.argv[1:]))

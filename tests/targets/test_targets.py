@@ -117,13 +117,13 @@ def test_a_handler_has_the_only_model_beside_it(tmp_path: Path) -> None:
     ("files", "served"),
     [
         pytest.param({"handler.py": HANDLE, "other.py": b""}, "handler.py", id="handler.py"),
-        pytest.param({"m.onnx": b"", "train.py": b""}, "m.onnx", id="its only model"),
+        pytest.param({"m.onnx": b"x", "train.py": b""}, "m.onnx", id="its only model"),
         pytest.param({"mine.py": HANDLE, "notes.txt": b""}, "mine.py", id="its only Python file"),
-        pytest.param({"m.onnx": b"", "mine.py": HANDLE}, "mine.py", id="the handler of its only model"),
-        pytest.param({"m.onnx": b"", "mine.py": HANDLE, "train.py": b""}, "mine.py", id="its only handler"),
+        pytest.param({"m.onnx": b"x", "mine.py": HANDLE}, "mine.py", id="the handler of its only model"),
+        pytest.param({"m.onnx": b"x", "mine.py": HANDLE, "train.py": b""}, "mine.py", id="its only handler"),
         pytest.param({"a.pt": b"PK", "b.pt": b"PK", "mine.py": HANDLE}, "mine.py", id="a handler of two models"),
-        pytest.param({"net.py": NET, "mine.py": HANDLE, "net.pth": b""}, "mine.py", id="a handler beside a class"),
-        pytest.param({"net.py": NET, "net.pth": b""}, "net.pth", id="a model and its class"),
+        pytest.param({"net.py": NET, "mine.py": HANDLE, "net.pth": b"x"}, "mine.py", id="a handler beside a class"),
+        pytest.param({"net.py": NET, "net.pth": b"x"}, "net.pth", id="a model and its class"),
     ],
 )
 def test_a_directory_is_what_is_in_it_under_its_own_name(files: dict[str, bytes], served: str, tmp_path: Path) -> None:

@@ -66,3 +66,14 @@ def test_large_batches_share_lines(capsys: pytest.CaptureFixture[str]) -> None:
 
     below = capsys.readouterr().out.partition("Batches by size\n")[2].partition("\n\n")[0]
     assert [line.split()[0] for line in below.splitlines()] == [*"12345678", "9-16", "17-32"]
+
+
+@pytest.mark.parametrize("verb", ["bench net FILE --rate", "bench net FILE -t", "tune net --slo-p99"])
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [("nan", "nan is not a finite number."), ("inf", "inf is not a finite number."), ("0", "0.0 is not in the range")],
+)
+def test_a_number_that_no_load_has_is_wrong_usage(invoke: Invoke, verb: str, number: str, said: str) -> None:
+    result = invoke(*verb.split(), number)
+
+    assert result.exit_code == 2 and said in result.stderr

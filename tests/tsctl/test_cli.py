@@ -1,5 +1,6 @@
 """The root command: its verbs, its help and its exit codes."""
 
+import signal
 import subprocess
 import sys
 from importlib.metadata import version
@@ -36,6 +37,22 @@ def test_a_full_disk_behind_stdout_is_an_error_in_one_line(verb: str) -> None:
         done = subprocess.run([sys.executable, "-c", program], stdout=full, stderr=subprocess.PIPE, text=True)
 
     assert (done.returncode, done.stderr) == (1, "error: cannot write the output: No space left on device\n")
+
+
+def test_ctrl_c_while_the_command_line_is_imported_ends_it_without_a_word() -> None:
+    program = """
+import os, signal, sys
+class Pressed:
+    def find_spec(self, name, path=None, target=None):
+        if name == "click":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Pressed())
+from tsctl.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
 def test_a_verb_of_the_core_imports_no_extension() -> None:

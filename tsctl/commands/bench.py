@@ -9,7 +9,7 @@ from tsctl.client import DaemonClient, content_of, content_type_of, model_path
 from tsctl.daemon.tables import size_bars
 from tsctl.errors import CliError, hint
 from tsctl.generator import BUSY, MOST_CONNECTIONS, call_way_to, failure_texts, generator, way_to
-from tsctl.options import content_type_option, json_option, model_argument
+from tsctl.options import MORE_THAN_ZERO, content_type_option, json_option, model_argument
 from tsctl.streams import echo, echo_json
 from tsctl.tensors.bodies import METHOD, write_binary_body, write_grpc_message
 from tsctl.tensors.requests import RequestInTensors, read_inference_request
@@ -29,13 +29,9 @@ LACKING = 0.05  # of the time: waiting for a core below this share is not report
     metavar="N",
     help="Clients at once, each waits for its answers [default: 8].",
 )
-@click.option(
-    "--rate", type=click.FloatRange(min=0, min_open=True), metavar="R", help="Start R requests per second (open loop)."
-)
+@click.option("--rate", type=MORE_THAN_ZERO, metavar="R", help="Start R requests per second (open loop).")
 @click.option("-n", "--requests", type=click.IntRange(min=1), metavar="N", help="Stop after N requests.")
-@click.option(
-    "-t", "--seconds", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Stop after S s [default: 10]."
-)
+@click.option("-t", "--seconds", type=MORE_THAN_ZERO, metavar="S", help="Stop after S s [default: 10].")
 @click.option(
     "--spacing",
     type=click.Choice(["poisson", "constant"]),
@@ -44,7 +40,7 @@ LACKING = 0.05  # of the time: waiting for a core below this share is not report
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=MORE_THAN_ZERO,
     default=60.0,
     metavar="S",
     help="Timeout of an answer, in seconds [default: 60].",

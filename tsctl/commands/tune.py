@@ -9,7 +9,7 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.daemon import paths
 from tsctl.errors import CliError
-from tsctl.options import content_type_option, json_option, model_argument, sample_argument
+from tsctl.options import MORE_THAN_ZERO, content_type_option, json_option, model_argument, sample_argument
 from tsctl.streams import echo, echo_json
 from tsctl.terminal.verb import Verb
 
@@ -17,21 +17,20 @@ if TYPE_CHECKING:
     from tsctl.tuning.choice import TriedSetting
 
 _PATIENCE = 60.0  # seconds that a request may wait in the queue
-_MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
 
 
 @click.command(cls=Verb)
 @model_argument
 @sample_argument
 @click.option(
-    "--slo-p99", type=_MORE_THAN_ZERO, metavar="MS", help="Target: 99 % of requests answered within MS milliseconds."
+    "--slo-p99", type=MORE_THAN_ZERO, metavar="MS", help="Target: 99 % of requests answered within MS milliseconds."
 )
 @content_type_option
 @click.option(
     "-c", "--clients", type=click.IntRange(min=1), metavar="N",
     help="Measure with N clients at once, each waits for its answers [default: the largest batch size].",
 )  # fmt: skip
-@click.option("--rate", type=_MORE_THAN_ZERO, metavar="R", help="Measure with R requests per second (open loop).")
+@click.option("--rate", type=MORE_THAN_ZERO, metavar="R", help="Measure with R requests per second (open loop).")
 @click.option(
     "--max-batch-size", type=click.IntRange(min=1), default=32, metavar="N",
     help="Largest batch size to try [default: 32].",
@@ -41,7 +40,7 @@ _MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
     help="Number of workers to try; may be repeated [default: 1, 2, and as many as now].",
 )  # fmt: skip
 @click.option(
-    "--seconds", type=_MORE_THAN_ZERO, default=2.0, metavar="S",
+    "--seconds", type=MORE_THAN_ZERO, default=2.0, metavar="S",
     help="Duration of each measurement in seconds [default: 2].",
 )  # fmt: skip
 @click.option("--apply", "applied", is_flag=True, help="Apply the recommended settings.")

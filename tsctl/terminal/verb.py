@@ -1,5 +1,6 @@
 """The class of the verbs' commands: `--socket` after the verb, help in groups with examples, suggestions."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from tsctl.errors import CliError
 from tsctl.terminal.help import ALL, HelpCommand, HelpContext
 
 _UNGROUPED = "Options"
+_TWO_BRACKETS = re.compile(r" \[(default: [^]]*)\]\.  \[(.*)\]")  # ours, and click's of a range
 _UNKNOWN_MODEL = ("ModelNotFoundException", "ModelVersionNotFoundException")
 
 
@@ -64,7 +66,9 @@ class Verb(HelpCommand):
             if record is None or not isinstance(param, click.Option):
                 continue
             if not everyday or getattr(param, "everyday", True):
-                groups.setdefault(getattr(param, "group", "") or _UNGROUPED, []).append(record)
+                groups.setdefault(getattr(param, "group", "") or _UNGROUPED, []).append(
+                    (record[0], _TWO_BRACKETS.sub(r". [\1; \2]", record[1]))
+                )
         return groups
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

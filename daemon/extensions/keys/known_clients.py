@@ -221,10 +221,10 @@ def _client_of(entry: ClientTable) -> KnownClient:
     return KnownClient(entry.name, models, rate, burst, entry.priority == "low", size)
 
 
-def _stamp(file: Path) -> tuple[int, int, int] | None:
-    """Return the inode, time and size of the file, which tell a change; None if there is no file."""
+def _stamp(file: Path) -> tuple[int, ...] | None:
+    """Return the inode, time, size, owner and mode of the file, which tell a change; None if there is no file."""
     try:
         status = file.stat()
     except OSError:
         return None
-    return status.st_ino, status.st_mtime_ns, status.st_size
+    return status.st_ino, status.st_mtime_ns, status.st_size, status.st_uid, status.st_mode

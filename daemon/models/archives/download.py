@@ -27,6 +27,7 @@ from tsctl.daemon.targets import ARCHIVE_SUFFIXES, is_url, split_function
 # Downloads a URL into a new file; `stopped`: when true, ends early. Blocks: for a thread. Raises DownloadFailed.
 Fetch = Callable[[str, Path, Progress, Callable[[], bool]], None]
 PLACE = "archive-"  # begins the name of a download's folder
+_LONGEST_NAME = 200  # bytes of a file's name, of which the end is kept, with the suffix; Linux takes 255
 
 
 def locate(url: str, store: Path | None, *, local_paths: bool) -> Path:
@@ -169,7 +170,8 @@ async def downloaded(url: str, folder: Path, fetcher: Fetch, progress: Progress)
         place = _make_place(folder)
     except OSError as error:
         raise DownloadFailed(url, f"cannot write to `{folder}`: {error.strerror}") from None
-    file = place / (PurePosixPath(unquote(urlsplit(url).path)).name[:200] or "archive")
+    name = PurePosixPath(unquote(urlsplit(url).path)).name.encode(errors="ignore")[-_LONGEST_NAME:]
+    file = place / (name.decode(errors="ignore") or "archive")
     try:
         await _in_thread(lambda report: fetcher(url, file, report, stopped.is_set), progress)
         yield file

@@ -118,3 +118,15 @@ def test_an_invalid_change_is_told_once_and_the_clients_of_before_stay(file: Pat
     file.unlink()
     assert reading.known.find("k") == KnownClient("a")
     assert "cannot read the keys file" in reading.events[-1][1]
+
+
+def test_a_file_to_which_others_may_write_from_now_on_is_told(file: Path) -> None:
+    file.write_text(table("a", "k"))
+    reading = Reading(file)
+
+    file.chmod(0o666)
+    reading.now += LOOK_EVERY
+
+    assert reading.known.find("k") == KnownClient("a")
+    [(kind, text)] = reading.events
+    assert kind == "keys-invalid" and "others can write to the keys file" in text

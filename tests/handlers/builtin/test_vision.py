@@ -170,6 +170,7 @@ def test_a_lack_of_memory_is_not_the_images_fault(monkeypatch: pytest.MonkeyPatc
         pytest.param([[1], [2, 3]], "neither an image nor an array", id="a ragged array"),
         pytest.param(["a"], "neither an image nor an array", id="an array of text"),
         pytest.param([10**400], "neither an image nor an array", id="a number beyond any float"),
+        pytest.param(5, "array of numbers: it is a single number", id="a number"),
         pytest.param(None, "The request's body is null: send the image as it is", id="null"),
     ],
 )

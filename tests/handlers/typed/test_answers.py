@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.handlers.device import DEVICE
 from tests.handlers.typed.calls import ask, request
 from tsctl.handlers.requests.rows import JSON, NPY, wanted_type
+from tsctl.handlers.sdk.errors import NotSerialisable
 from tsctl.handlers.typed.answers import encode_answer
 
 documents = st.recursive(
@@ -55,6 +56,20 @@ def test_a_document_that_is_answered_as_it_came_is_the_same_document(document: A
 )
 def test_json_holds(value: Any, body: bytes) -> None:
     assert encode_answer(value) == (body, JSON)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (np.zeros(2, np.longdouble), "ndarray: objects of type longdouble cannot .* `array.astype(float)`"),
+        ({"a": np.longdouble(1)}, "dict: objects of type longdouble cannot .* `float(value)`"),
+        (torch.zeros(2, dtype=torch.complex64), "Tensor: objects of type complex cannot .* imaginary part"),
+        (np.zeros(2, np.clongdouble), "ndarray: objects of type clongdouble cannot .* imaginary part"),
+    ],
+)
+def test_a_number_that_json_lacks_is_refused_with_its_type_and_the_remedy(value: Any, told: str) -> None:
+    with pytest.raises(NotSerialisable, match=told.replace("(", r"\(").replace(")", r"\)")):
+        encode_answer(value)
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,13 @@ async def test_an_archive_is_downloaded_under_its_name_with_progress_and_then_re
     assert list(folder.iterdir()) == []
 
 
+async def test_of_a_name_that_the_disk_does_not_take_the_end_is_kept(tmp_path: Path) -> None:
+    url = f"https://a/{'%E6%9C%AC' * 99}\ud800.tar.gz"
+
+    async with downloaded(url, tmp_path, lambda _url, file, *_: file.touch(), lambda *_: None) as file:
+        assert file.exists() and file.name == f"{'本' * 64}.tar.gz"
+
+
 def test_a_redirection_is_followed_where_it_is_allowed_but_not_in_a_circle(web: Web, tmp_path: Path) -> None:
     web.redirects |= {"/a/m.mar": "/b/m.mar", "/m.mar": "/m.mar"}
     web.files["/b/m.mar"] = b"x" * 1000  # of just the limit

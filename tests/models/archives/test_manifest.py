@@ -142,7 +142,7 @@ def test_a_file_of_an_archive_is_no_single_file(tmp_path: Path) -> None:
         pytest.param({}, "sentiment.py", {}, ("sentiment", "sentiment.py", None), id="inferred"),
         pytest.param(model_files("other"), "sentiment.py", {}, ("sentiment", "sentiment.py", None), id="not its own"),
         pytest.param(
-            {"net.onnx": b""}, "net.onnx", {"model_name": "mine", "handler": "image_classifier"},
+            {"net.onnx": b"x"}, "net.onnx", {"model_name": "mine", "handler": "image_classifier"},
             ("mine", "image_classifier", "net.onnx"), id="the registration wins"),
         *(pytest.param({f"{name}/__init__.py": b"", f"{name}.py": b""}, "sentiment.py", {},
                        ("sentiment", "sentiment.py", None), id=f"beside {name}")
@@ -160,7 +160,7 @@ def test_the_manifest_of_a_single_file(
 
 def test_a_single_file_that_cannot_be_served_is_a_sentence_with_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(InvalidModel, match=r"no \.py file beside it .*; write the class into `net\.py`, or .*\.$"):
-        read_bare(tmp_path, {"net.pth": b""}, "net.pth")
+        read_bare(tmp_path, {"net.pth": b"x"}, "net.pth")
 
 
 @pytest.mark.parametrize("taken", ["tsctl.py", "tsctl/base.py"])

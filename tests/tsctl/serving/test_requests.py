@@ -12,7 +12,7 @@ from tsctl.serving.requests import parameters_of, read_targets, registered_targe
 
 
 def test_several_targets_have_names_of_their_own(tmp_path: Path) -> None:
-    write_files(tmp_path, {"a.py": b"def f(): ...\ndef g(): ...\n", "b.onnx": b""})
+    write_files(tmp_path, {"a.py": b"def f(): ...\ndef g(): ...\n", "b.onnx": b"x"})
 
     targets = read_targets(["a.py:f", "a.py:g", "b.onnx"], tmp_path)
 
@@ -30,7 +30,7 @@ def test_several_targets_have_names_of_their_own(tmp_path: Path) -> None:
 def test_targets_are_refused_before_anything_is_started(
     tmp_path: Path, targets: list[str], name: str | None, why: str
 ) -> None:
-    write_files(tmp_path, {"a.py": b"", "m.py": b"", "m.onnx": b"", "broken.py": b"x = (\n"})
+    write_files(tmp_path, {"a.py": b"", "m.py": b"", "m.onnx": b"x", "broken.py": b"x = (\n"})
 
     with pytest.raises(CliError, match=why) as caught:
         read_targets(targets, tmp_path, name=name)
@@ -51,7 +51,7 @@ def test_targets_are_refused_before_anything_is_started(
 def test_a_registration_asks_for_a_worker_and_for_batches_where_nobody_says_a_size(
     tmp_path: Path, file: str, given: dict[str, str], expected: dict[str, Any]
 ) -> None:
-    write_files(tmp_path, {file: b"PK" if file == "m.mar" else b""})
+    write_files(tmp_path, {file: b"PK" if file == "m.mar" else b"x"})
 
     (target,) = read_targets([file], tmp_path, **given)
 

@@ -112,7 +112,7 @@ def test_the_tone_is_one() -> None:
     [
         pytest.param("h.py", {"h.py": b"", "sample.json": b"[]"}, "application/json", id="a sample beside it"),
         pytest.param("digits.py", {"digits.py": b"", "digits.png": b""}, "image/png", id="a sample of its name"),
-        pytest.param("m.onnx", {"m.onnx": b""}, "application/json", id="a model"),
+        pytest.param("m.onnx", {"m.onnx": b"x"}, "application/json", id="a model"),
         pytest.param("h.py", {"h.py": b""}, "text/plain", id="a handler"),
     ],
 )

@@ -83,7 +83,7 @@ def test_a_save_within_a_second_and_of_the_same_size_is_a_change(tmp_path: Path)
 )
 def test_the_files_of_which_a_change_counts(text: str, watched: set[str], tmp_path: Path) -> None:
     files = {
-        "h.py": b"import words\n", "words.py": b"", "net.pth": b"", "m.mar": b"PK",
+        "h.py": b"import words\n", "words.py": b"", "net.pth": b"x", "m.mar": b"PK",
         "net.py": b"from torch import nn\nclass Net(nn.Module): pass\n",
         "app/net.py": b"from . import parts\n", "app/parts.py": b"",
     }  # fmt: skip

@@ -112,6 +112,15 @@ def test_help_about_no_verb_is_wrong_usage(invoke: Invoke, words: list[str], tol
     assert result.exit_code == 2 and told in result.stderr
 
 
+@pytest.mark.parametrize("verb", all_verbs())
+def test_a_default_and_a_range_are_in_one_bracket(invoke: Invoke, monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
+    monkeypatch.setenv("COLUMNS", "2000")
+    monkeypatch.setattr("tsctl.terminal.help.WIDEST", 2000)
+    shown = invoke(verb, "--help", "all").stdout
+
+    assert re.findall(r".*\]\.? +\[.*[<>]=?.*\]", shown) == []
+
+
 def test_a_term_that_is_too_long_stands_above_its_text() -> None:
     formatter = HelpFormatter(width=40)
 

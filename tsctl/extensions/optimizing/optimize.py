@@ -9,7 +9,7 @@ import click
 
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import CliError
-from tsctl.options import content_type_option, json_option, kind_type, model_argument, sample_argument
+from tsctl.options import MORE_THAN_ZERO, content_type_option, json_option, kind_type, model_argument, sample_argument
 from tsctl.setting_text import NO_NAMES
 from tsctl.streams import echo, echo_json
 from tsctl.terminal.verb import Verb
@@ -38,7 +38,7 @@ class _SetType(click.ParamType[str]):
 @content_type_option
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    type=MORE_THAN_ZERO,
     default=3.0,
     metavar="S",
     help="Duration of each measurement in seconds [default: 3].",

@@ -103,7 +103,7 @@ def is_enough(
 # In a trial an unsure result goes on for so many times `seconds`, a minute: what was compiled for it has taken longer,
 # and the whole trial would be made again.
 PATIENCE = 30
-_CANNOT = "cannot be done: "  # after the name of the exception and that of the optimisation
+CANNOT = "cannot be done: "  # after the name of the exception and that of the optimisation
 
 Tell = Callable[..., None]  # stage, **facts
 
@@ -230,7 +230,7 @@ class SetTurns:
 
 def reason_of(message: str) -> str:
     """Return the reason in a worker's message, without the names in front of it."""
-    return message.partition(_CANNOT)[2] or message
+    return message.partition(CANNOT)[2] or message
 
 
 def row_of(candidate: OptimizationSet, worker: Worker, load: float, seconds: float, size: int) -> TrialRow:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from tests.extensions.console.browser.conftest import Console
+from tests.extensions.console.browser.conftest import MODELS, Console
 from tests.kit.shelf import needs
 
 pytestmark = needs("live")  # without which the page shows what an older daemon tells
@@ -185,6 +185,16 @@ def test_those_in_trouble_are_first_with_the_reason_and_long_names_lose_their_mi
     assert link.get_attribute("title") == name
     assert link.text_content() == f"{name[:18]}…{name[-17:]}"
     page.get_by_text("2 versions, 1 in trouble").wait_for()
+
+
+def test_of_a_model_that_is_not_registered_the_page_says_only_that(page: Any, console: Console) -> None:
+    page.goto(f"{console.url}/#/models/nosuch/1.0")
+    page.locator(".notice").get_by_text("Model not found: nosuch").wait_for()
+
+    assert not any(card.is_visible() for card in page.locator("section.card").all())
+    console.served.tsctl("register", str(MODELS / "labels.py"), "--name", "nosuch")
+    page.get_by_role("heading", name="Settings").wait_for()
+    console.served.tsctl("unregister", "nosuch")
 
 
 def test_a_daemon_of_an_older_version_is_shown_too(page: Any, console: Console) -> None:

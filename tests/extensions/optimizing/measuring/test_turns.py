@@ -9,6 +9,7 @@ import pytest
 from tests.extensions.optimizing.measuring.choosy import DONE, Choosy
 from tests.kit.build import make_spec
 from tsctl.daemon.core.job import Job, Param, Reply
+from tsctl.daemon.extensions.optimizing.measuring.__main__ import log
 from tsctl.daemon.extensions.optimizing.measuring.candidates import OptimizationSet, sets_of_trial
 from tsctl.daemon.extensions.optimizing.measuring.harness import HarnessLoadFailed, SampleFailed
 from tsctl.daemon.extensions.optimizing.measuring.turns import SetTurns, reason_of
@@ -174,3 +175,11 @@ async def test_an_optimisation_of_the_set_that_found_nothing_to_do_is_missing_in
 
 def test_a_reason_without_names_in_front_stays_whole() -> None:
     assert reason_of("the worker exited while it was loading") == "the worker exited while it was loading"
+
+
+def test_reasons_are_left_to_the_result_and_what_else_a_worker_prints_is_shown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log("loading\nHandlerError: `optimize: bf16` cannot be done: it needs AVX512_BF16\n\nloaded", 1, "stderr")
+
+    assert capsys.readouterr() == ("", "loading\n\nloaded\n")

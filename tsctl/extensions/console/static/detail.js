@@ -63,6 +63,7 @@ export function detail(main, [name, version]) {
     } catch (error) {
       if (!closed && error.status === 404) {
         fill(notice, h("div", { class: "notice" }, `${error.message} `, h("a", { href: "#/models" }, "All models")));
+        notice.className = formed ? "" : "missing";
         text(state, "");
         state.className = "state";
       }
@@ -73,6 +74,7 @@ export function detail(main, [name, version]) {
 
   async function show(model, status) {
     const own = model.tsctl, key = [model.modelName, model.modelVersion];
+    notice.className = "";
     const live = status.live && status.models.find((each) => each.name === key[0] && each.version === key[1]);
     const seen = figures(...key);
     recall(...key);
