@@ -192,14 +192,10 @@ class ModelVersion:
         self.presence.scale(least, most)
 
     def change(self, settings: ModelSettings, *, known: ModelSettings | None = None) -> None:
-        """Apply new settings: waiting jobs are reconsidered, running batches finish.
-
-        Args:
-            known: settings whose batch size was told before, and is not told again.
-        """
+        """Apply new settings: waiting jobs are reconsidered, running batches finish. `known`: its batch size was told."""
         self.settings = self._sized(settings)
-        if self.settings is not settings and _batch_size(self.settings) != _batch_size(known):
-            self.reports.add("settings-changed", batch_size_text(self.settings))
+        if self.settings is not settings and (text := batch_size_text(self.settings)) != batch_size_text(known):
+            self.reports.add("settings-changed", text)
         self.path.change(self.settings)
         self.tell_services()
         self.dispatcher.wake()
@@ -251,7 +247,3 @@ class ModelVersion:
         """Call the listeners."""
         for listener in tuple(self.listeners):
             listener()
-
-
-def _batch_size(settings: ModelSettings | None) -> object:
-    return settings and (settings.batch_size, settings.origins.get("batch_size"))

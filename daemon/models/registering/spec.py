@@ -109,9 +109,9 @@ def sized(settings: ModelSettings, handler: str, declared: Declared | None, most
     return settings.changed({"batch_size": most}, OF_FILE)
 
 
-def batch_size_text(settings: ModelSettings) -> str:
+def batch_size_text(settings: ModelSettings | None) -> str:
     """Return the batch size and its origin, for an event."""
-    return f"batch size {settings.batch_size}, {settings.origins['batch_size']}"
+    return "" if settings is None else f"batch size {settings.batch_size}, {settings.origins.get('batch_size')}"
 
 
 def mode_of(settings: ModelSettings) -> Mode:
