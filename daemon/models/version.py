@@ -192,7 +192,7 @@ class ModelVersion:
         self.presence.scale(least, most)
 
     def change(self, settings: ModelSettings, *, known: ModelSettings | None = None) -> None:
-        """Apply new settings: waiting jobs are reconsidered, running batches finish. `known`: its batch size was told."""
+        """Apply new settings, to waiting jobs too; running batches finish. A batch size that is `known` is not told."""
         self.settings = self._sized(settings)
         if self.settings is not settings and (text := batch_size_text(self.settings)) != batch_size_text(known):
             self.reports.add("settings-changed", text)

@@ -42,6 +42,7 @@ def test_a_full_disk_behind_stdout_is_an_error_in_one_line(verb: str) -> None:
 def test_ctrl_c_while_the_command_line_is_imported_ends_it_without_a_word() -> None:
     program = """
 import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
 class Pressed:
     def find_spec(self, name, path=None, target=None):
         if name == "click":
