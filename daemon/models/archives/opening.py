@@ -3,7 +3,7 @@
 A directory, and a single file such as `handler.py` or `model.pt`, are served in place: nothing is unpacked or copied.
 
 An unpacked directory is named by its content, so several models may share one. It is removed when neither a model nor
-the snapshot on the disk refers to it: taken aside at once, to STATE/removed, where a thread removes its files.
+the snapshot on the disk refers to it: renamed at once, and a thread removes its files.
 """
 
 import asyncio
@@ -47,7 +47,6 @@ class Directories:
 
     def __init__(self, folder: Path, limits: Limits, kept: Callable[[Path], bool]) -> None:
         self._folder = folder
-        self._aside = folder.with_name("removed")
         self._removals: set[asyncio.Future[None]] = set()
         self._limits = limits
         self._kept = kept
@@ -59,7 +58,6 @@ class Directories:
 
     def clean(self) -> None:
         """Remove directories that nothing refers to: leftovers of a crash."""
-        shutil.rmtree(self._aside, ignore_errors=True)
         self._folder.mkdir(mode=0o700, exist_ok=True)
         for directory in self._folder.iterdir():
             if directory.is_symlink():  # the daemon makes none, and the target is not the daemon's
@@ -92,10 +90,9 @@ class Directories:
                 sums_of(directory).unlink(missing_ok=True)
 
     def _remove(self, directory: Path) -> None:
-        """Take a directory aside, and remove it in a thread: 100 000 files, or 20 GB, take seconds."""
-        aside = self._aside / uuid.uuid4().hex
+        """Rename a directory, and remove it in a thread: 100 000 files, or 20 GB, take seconds."""
+        aside = self._folder / f"removed-{uuid.uuid4().hex}"
         try:
-            self._aside.mkdir(mode=0o700, exist_ok=True)
             directory.rename(aside)
         except OSError:
             shutil.rmtree(directory, ignore_errors=True)

@@ -9,10 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 from rich.progress import Progress
 
 from tsctl import render
+from tsctl.cli import main
+from tsctl.commands import check
 from tsctl.terminal.relay import events_of, relayed
 
 pytestmark = pytest.mark.slow
@@ -110,3 +113,16 @@ def test_a_process_without_an_input_of_its_own_has_that_of_the_command(tmp_path:
         os.close(before)
 
     assert events == [{"sample": 1}]
+
+
+def test_what_a_check_has_printed_is_shown_before_its_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "handler.py"
+    file.write_text("def handle(data, context):\n    return data\n")
+    script = (
+        "import json, sys; print(json.dumps({'stage': 'failed', 'message': 'so'}), flush=True); sys.stderr.write('why')"
+    )
+    monkeypatch.setattr(check, "CHECK", python(script))
+
+    done = CliRunner().invoke(main, ["check", str(file)])
+
+    assert (done.exit_code, done.stderr) == (1, "why\nerror: so\n")
