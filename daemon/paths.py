@@ -6,7 +6,8 @@
     state directory     $XDG_STATE_HOME/tsctl, else ~/.local/state/tsctl   0700
         lock            locked while a daemon uses the directory
         logs/           daemon.log, access.log, MODEL@VERSION.log
-        models/         unpacked archives, named by their content; removed-… while a thread removes one
+        models/         unpacked archives, named by their content
+        removed-…/      one of those that nothing uses any more, until its files are removed
         sums/           the SHA-256 of each file of those, by the same names (models/archives/digests.py)
         environments/   Python environments, named by the requirements they were made for
         downloads/      archives that are being downloaded

@@ -3,7 +3,7 @@
 A directory, and a single file such as `handler.py` or `model.pt`, are served in place: nothing is unpacked or copied.
 
 An unpacked directory is named by its content, so several models may share one. It is removed when neither a model nor
-the snapshot on the disk refers to it: renamed at once, and a thread removes its files.
+the snapshot on the disk refers to it: renamed at once, to STATE/removed-…, and a thread removes its files.
 """
 
 import asyncio
@@ -37,6 +37,8 @@ DIGITS = 64  # of a SHA-256
 
 Progress = Callable[[str, int, int], None]  # stage ("unpacking", "loading"), done, total
 
+REMOVED = "removed-"  # begins the name of a directory while a thread removes it
+
 
 class Directories:
     """The unpacked archives of one state directory.
@@ -58,6 +60,8 @@ class Directories:
 
     def clean(self) -> None:
         """Remove directories that nothing refers to: leftovers of a crash."""
+        for left in self._folder.parent.glob(f"{REMOVED}*"):
+            shutil.rmtree(left, ignore_errors=True)
         self._folder.mkdir(mode=0o700, exist_ok=True)
         for directory in self._folder.iterdir():
             if directory.is_symlink():  # the daemon makes none, and the target is not the daemon's
@@ -91,7 +95,7 @@ class Directories:
 
     def _remove(self, directory: Path) -> None:
         """Rename a directory, and remove it in a thread: 100 000 files, or 20 GB, take seconds."""
-        aside = self._folder / f"removed-{uuid.uuid4().hex}"
+        aside = self._folder.with_name(f"{REMOVED}{uuid.uuid4().hex}")
         try:
             directory.rename(aside)
         except OSError:
