@@ -62,7 +62,6 @@ def command(
         given.append("--install-requirements=true")
     loaded: dict[str, Any] = {}
     answer: dict[str, Any] | None = None
-    failure = ""
     with live() as progress:
         for event in events_of([*CHECK, *given], progress, "the check failed: its process"):
             match event["stage"]:
@@ -81,9 +80,7 @@ def command(
                 case "answered":
                     answer = event
                 case "failed":
-                    failure = event["message"].partition("\n")[0]  # the rest has been printed
-    if failure:  # when all that the process has printed is shown
-        raise CliError(failure)
+                    raise CliError(event["message"].partition("\n")[0])  # the rest has been printed
     if as_json:
         found = {"target": target, "model": loaded, "answer": answer}
         echo_json({name: _without_stage(event) for name, event in found.items()})

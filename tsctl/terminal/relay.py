@@ -53,6 +53,8 @@ def events_of(
 ) -> Iterator[dict[str, Any]]:
     """Run a process that prints JSON lines, as `relayed`, and yield them.
 
+    Its last, `failed` or `done`, comes when the process has ended and all that it printed is shown.
+
     Args:
         what: the process, for the error's message.
         given: its whole input; None for that of this process.
@@ -68,9 +70,16 @@ def events_of(
                 process.stdin.write(given or b"")
             with contextlib.suppress(BrokenPipeError):  # what is left of that is tried once more
                 process.stdin.close()
+        last = None
         for line in process.stdout:
-            yield json.loads(line)
-    if process.returncode not in (0, 1):
+            event = json.loads(line)
+            if event.get("stage") in ("failed", "done"):
+                last = event
+            else:
+                yield event
+    if last is not None:
+        yield last
+    elif process.returncode not in (0, 1):
         raise CliError(f"{what} ended with exit code {process.returncode}")
 
 

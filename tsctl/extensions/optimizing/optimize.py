@@ -128,8 +128,6 @@ def _measured(order: dict[str, Any], body: bytes, name: str) -> dict[str, Any]:
     from tsctl.render import live
     from tsctl.terminal.relay import events_of
 
-    result: dict[str, Any] | None = None
-    failure: dict[str, Any] | None = None
     with live() as progress:
         progress.show(f"starting to measure {name}")
         for event in events_of(OPTIMIZE, progress, "the measuring process", json.dumps(order).encode() + b"\n" + body):
@@ -137,15 +135,10 @@ def _measured(order: dict[str, Any], body: bytes, name: str) -> dict[str, Any]:
                 case "loading" | "measuring" as stage:
                     progress.show(f"{stage} {name} with {event['optimize']}", event["done"], event["total"])
                 case "failed":
-                    failure = event
+                    raise CliError(f"{name}: {event['message']}", details=event["details"])
                 case "done":
-                    result = event
-    # Only now all that the process has printed is shown.
-    if failure is not None:
-        raise CliError(f"{name}: {failure['message']}", details=failure["details"])
-    if result is None:
-        raise CliError("the measuring process ended without a result")
-    return result
+                    return event
+    raise CliError("the measuring process ended without a result")
 
 
 def _show_applied(document: dict[str, Any]) -> None:
