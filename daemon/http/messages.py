@@ -165,6 +165,15 @@ class Request:
             self.priority, "", request_id, self.kind, self.timed, None, self.model_version, self.coding,
         )  # fmt: skip
 
+    def may_see(self, name: str) -> bool:
+        """Return whether a list may name a model to the sender."""
+        return self.client is None or self.client.may_use(name)
+
+    def check_model(self, name: str) -> None:
+        """Raise ModelNotAllowed if the sender's key does not allow a model, which may not be there."""
+        if self.client is not None:
+            self.client.check_model(name)
+
     @property
     def path(self) -> list[str]:
         """The path's segments, percent-decoded; empty ones at the end are dropped.

@@ -27,7 +27,6 @@ from tsctl.daemon.api.inference.paths import INVOKE, LEGACY, VERBS
 from tsctl.daemon.api.inference.predict import as_instances, parameters_of, predict, with_inputs, with_query
 from tsctl.daemon.api.inference.raw_forms import RawForm, take_as_json
 from tsctl.daemon.api.inference.turns import Turns
-from tsctl.daemon.core.client import LimitedClient
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound, WorkflowsNotServed
 from tsctl.daemon.core.job import Param
 from tsctl.daemon.http.exchange import Exchange
@@ -140,7 +139,7 @@ def inference_routes(
             raise ResourceNotFound
         name = exchange.request.query.get(_MODEL_NAME)
         if name:
-            _check_allowed(exchange.request, name)
+            exchange.request.check_model(name)
             return invoke(exchange, steer(registry, name, None, exchange.request))
         params = parameters_of(exchange.request)
         if isinstance(params, list):
@@ -211,12 +210,6 @@ def refuse_workflows(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG0
     raise WorkflowsNotServed
 
 
-def _check_allowed(request: Request, name: str) -> None:
-    """Check that a known client may use a model that no path names, before the answer tells whether it is there."""
-    if request.client is not None:
-        request.client.check_model(name)
-
-
 def _parameters(request: Request, model: ModelVersion) -> list[Param] | Form | RawForm:
     """Return the parameters of a request to this model, as `parameters_of`; count a refusal."""
     try:
@@ -265,8 +258,8 @@ def _invoke_read(
 ) -> None:
     """Predict for SageMaker's routes; without `chosen`, use the form's `model_name`, or the only registered model."""
     if chosen is None:
-        name = _named(registry, params, exchange.request.client)
-        _check_allowed(exchange.request, name)
+        name = _named(registry, params, exchange.request)
+        exchange.request.check_model(name)
         model = steer(registry, name, version, exchange.request)
         params = _without_name(params, model.declared)
     else:
@@ -284,11 +277,11 @@ def _without_name(params: list[Param], declared: Declared | None) -> list[Param]
     return [each for each in params if each.name != _MODEL_NAME]
 
 
-def _named(registry: Registry, params: list[Param], client: LimitedClient | None) -> str:
+def _named(registry: Registry, params: list[Param], request: Request) -> str:
     """Return the model's name for `/invocations` without a query: the form's `model_name`, or the only model's.
 
     Args:
-        client: a known one, for whom there are no models but those that its key allows.
+        request: for a known client there are no models but those that its key allows.
 
     Raises:
         BadRequest: the field is too long, or is missing while not exactly one model is registered.
@@ -298,7 +291,7 @@ def _named(registry: Registry, params: list[Param], client: LimitedClient | None
             if len(param.value) > MOST_NAME:
                 raise BadRequest(f"model_name has {len(param.value)} bytes; at most {MOST_NAME} are allowed.")
             return bytes(param.value).decode("utf-8", "replace")
-    only = [model for model in registry.defaults() if client is None or client.may_use(model.name)]
+    only = [model for model in registry.defaults() if request.may_see(model.name)]
     if len(only) != 1:
         raise BadRequest("Parameter model_name is required.")
     return only[0].name

@@ -128,8 +128,7 @@ def openai_routes(registry: Registry, turns: Turns | None = None) -> dict[str, R
 
     def complete(exchange: Exchange, asked: Asked, *, chat: bool) -> None:
         request = exchange.request
-        if request.client is not None:
-            request.client.check_model(asked.model)
+        request.check_model(asked.model)
         model = steer(registry, asked.model, asked.version, request)
         if model.declared is not None:
             _check_members(model, asked)

@@ -69,8 +69,7 @@ def welcome(registry: Registry, request: Request) -> Response:
 
 def _models(registry: Registry, request: Request) -> list[dict[str, Any]]:
     """Return the versions that the client may ask, those that serve first."""
-    client = request.client
-    allowed = [model for model in registry if client is None or client.may_use(model.name)]
+    allowed = [model for model in registry if request.may_see(model.name)]
     return [_document(registry, model) for model in sorted(allowed, key=lambda model: not model.available)]
 
 
