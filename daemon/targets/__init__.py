@@ -8,6 +8,7 @@ from tsctl.daemon.targets.bare import ARCHIVE_SUFFIXES as ARCHIVE_SUFFIXES
 from tsctl.daemon.targets.bare import BARE_SUFFIXES as BARE_SUFFIXES
 from tsctl.daemon.targets.bare import DIRECTORY_OF_TORCH as DIRECTORY_OF_TORCH
 from tsctl.daemon.targets.bare import FALLBACK_BATCH_SIZE as FALLBACK_BATCH_SIZE
+from tsctl.daemon.targets.bare import SAVED_BEFORE_ZIP as SAVED_BEFORE_ZIP
 from tsctl.daemon.targets.bare import ServeTarget as ServeTarget
 from tsctl.daemon.targets.bare import bare_target as bare_target
 from tsctl.daemon.targets.bare import is_bare as is_bare

@@ -25,7 +25,7 @@ BARE_SUFFIXES = (".py", *MODEL_SUFFIXES)
 ARCHIVE_SUFFIXES = (".mar", ".tar.gz", ".tgz", ".model")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
 _FUNCTION = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)", re.DOTALL)
-_SAVED_BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # torch.save of torch before 1.6
+SAVED_BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # torch.save of torch before 1.6
 DIRECTORY_OF_TORCH = 16 * CHUNK  # bytes of a zip's directory: torch writes about 70 for a tensor
 _UNNAMED = "model"
 _OF_ANY = ("app", "handler", "main", "model")  # stems of files that say nothing about their model
@@ -65,7 +65,7 @@ def is_of_torch(file: Path) -> bool:
     """Return whether a file is one that torch writes: by `torch.save`, or TorchScript; whatever its name."""
     try:
         with file.open("rb") as opened:
-            if opened.read(len(_SAVED_BEFORE_ZIP)) == _SAVED_BEFORE_ZIP:
+            if opened.read(len(SAVED_BEFORE_ZIP)) == SAVED_BEFORE_ZIP:
                 return True
         with open_zip(file, DIRECTORY_OF_TORCH) as archive:
             names = archive.namelist()

@@ -41,7 +41,7 @@ class Parameters:
     """
 
     def __init__(self, request: Request) -> None:
-        if request.body and is_form(request.content_type):
+        if request.body and _is_form(request.content_type):
             field = _FIELD.match(first_bytes(request.body, _SHOWN))
             raise BadRequest(
                 "The body came as a form, which is how curl's -d and -F send it, and is not read here: write the"
@@ -109,7 +109,7 @@ class Parameters:
         return str(value).lower() == "true"
 
 
-def is_form(content_type: str) -> bool:
+def _is_form(content_type: str) -> bool:
     return is_urlencoded(content_type) or content_type.lower().startswith("multipart/form-data")
 
 

@@ -135,7 +135,7 @@ def taken(pid: int, proc: Path = PROC) -> int:
         status = (proc / str(pid) / "status").read_text()
     except OSError:
         return 0  # ended meanwhile
-    return sum(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
+    return _bytes_of("VmRSS:", status)
 
 
 def own_memory(pid: int, proc: Path = PROC) -> int:
@@ -144,7 +144,12 @@ def own_memory(pid: int, proc: Path = PROC) -> int:
         rollup = (proc / str(pid) / "smaps_rollup").read_text()
     except OSError:
         return 0
-    return sum(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Private_Dirty:"))
+    return _bytes_of("Private_Dirty:", rollup)
+
+
+def _bytes_of(name: str, text: str) -> int:
+    """Return the size of a line of `status` or `smaps_rollup` (proc(5)); 0 without it."""
+    return sum(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith(name))
 
 
 def room_for_more(pids: Iterable[int], ending: Iterable[int], proc: Path = PROC) -> tuple[int, "AvailableMemory"]:

@@ -26,7 +26,7 @@ class RolloutsExtension(Extension):
     def operations(self, *, own: bool) -> Operations:
         from tsctl.daemon.extensions.rollouts.route import rollout_operations
 
-        return rollout_operations() if not own else {}
+        return {} if own else rollout_operations()
 
     def install(self, kernel: Kernel) -> Service:
         from tsctl.daemon.extensions.rollouts.service import RolloutsService

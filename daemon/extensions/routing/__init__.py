@@ -18,7 +18,7 @@ class RoutingExtension(Extension):
     def operations(self, *, own: bool) -> Operations:
         from tsctl.daemon.extensions.routing.http import route_operations
 
-        return route_operations() if not own else {}
+        return {} if own else route_operations()
 
     def install(self, kernel: Kernel) -> Service:
         from tsctl.daemon.extensions.routing.http import RoutingService

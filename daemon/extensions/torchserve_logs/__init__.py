@@ -74,20 +74,7 @@ class TorchServeLogsExtension(Extension):
             "How often the machine is measured for ts_metrics.log.", "metric_time_interval",
         ),
     )  # fmt: skip
-    help_groups = (
-        (
-            "Logs, metrics and traces",
-            (
-                "metrics_mode",
-                "disable_system_metrics",
-                "model_metrics_auto_detect",
-                "log_location",
-                "metrics_location",
-                "log_config",
-                "metric_time_interval",
-            ),
-        ),
-    )
+    help_groups = (("Logs, metrics and traces", tuple(row.name for row in settings)),)
 
     def configure(
         self, values: dict[str, Any], keys: Mapping[str, str], environment: Mapping[str, str]

@@ -15,9 +15,9 @@ from typing import IO
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.marfile import CHUNK, LargeDirectory, TarBytes, ZipBytes, is_bounded
 from tsctl.daemon.models.archives.digests import SteadyFile
+from tsctl.daemon.targets import SAVED_BEFORE_ZIP
 
 _ENTRY = 512  # bytes of a zip's directory for each member that it may hold: 46, a name, extra fields
-_SAVED_BEFORE_ZIP = b"\x80\x02\x8a\n"  # begins what `torch.save` of torch before 1.6 wrote: no pickle of another
 SAVED_BY_TORCH = (
     "what `torch.save` wrote, such as weights: rename it, so that it ends in `.pth`, with the .py file of the model's"
     " class beside it, or pack both with `tsctl archive`."
@@ -51,7 +51,7 @@ def open_archive(file: SteadyFile, files: int) -> Iterator[tuple[int, Members]]:
             tarfile.open(fileobj=stream, mode="r:") as tarred,
         ):
             yield file.size, _members_of_tar(tarred, stream)  # the real size is known only after reading it all
-    elif start == _SAVED_BEFORE_ZIP:
+    elif start == SAVED_BEFORE_ZIP[:4]:  # no pickle of another program begins so
         raise InvalidModel(f"The archive `{file.name}` is {SAVED_BY_TORCH}")
     else:
         raise InvalidModel(f"The archive `{file.name}` is neither a zip nor a gzipped tar file.")
