@@ -13,7 +13,7 @@
     ├─ NoReadyWorker · QueueFull · Stopping · Upgrading          503
     │  └─ CutOff (a Stopping)
     ├─ PredictionFailed                                          503 (or the handler's own status)
-    ├─ WorkerDied · ResponseTimeout · WorkersFailed · DescribeFailed   500
+    ├─ WorkerDied · ResponseTimeout · WorkersFailed                    500
     ├─ NotRemembered · UpgradeFailed                             500
     ├─ NotServed                                                 501
     │  └─ AnswersInPieces
@@ -383,14 +383,6 @@ class AnsweredTooLate(RequestExpired):
 
 class WorkersFailed(DaemonError):
     """No worker could load the model."""
-
-
-class DescribeFailed(DaemonError):
-    """The handler did not describe itself."""
-
-    def __init__(self, reason: str) -> None:
-        # The misspelt word is TorchServe's, and clients may look for the sentence.
-        super().__init__(f"Failed to get customized model matadata. {reason}")
 
 
 class NotRemembered(DaemonError):

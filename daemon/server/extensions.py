@@ -2,6 +2,7 @@
 
 from tsctl.daemon.extension import Extension
 from tsctl.daemon.extensions.cache import CacheExtension
+from tsctl.daemon.extensions.customized import CustomizedExtension
 from tsctl.daemon.extensions.fitting import FittingExtension
 from tsctl.daemon.extensions.grouping import GroupingExtension
 from tsctl.daemon.extensions.grpc import GrpcExtension
@@ -48,6 +49,7 @@ EXTENSIONS: tuple[Extension, ...] = (
     FittingExtension(),
     KeysExtension(),
     WelcomeExtension(),
+    CustomizedExtension(),
     ObjectStoresExtension(),
     OpenAIExtension(),
     OipExtension(),

@@ -47,14 +47,12 @@ _RETRY_TIME = 300  # seconds, TorchServe's default
 
 def describe(
     model: ModelVersion,
-    customized: dict[str, Any] | None = None,
     fields: FieldsOf = no_fields,
     others: Iterable[ModelVersion] = (),
 ) -> dict[str, Any]:
     """Return the document of one version that answers `GET /models/MODEL/VERSION`.
 
     Args:
-        customized: the handler's own metadata; None without.
         fields: returns those of extensions: for `tsctl`, and TorchServe's members whose values they know.
         others: the versions that share its cores.
     """
@@ -88,7 +86,6 @@ def describe(
             "remainingCapacity": max(0, model.queue.max_jobs - model.waiting),
             "pendingRequests": model.waiting,
         },
-        **({} if customized is None else {"customizedMetadata": customized}),
     }
     ours = with_fields(_ours(model, others), fields(VersionView.DESCRIPTION, model))
     return document | fields(VersionView.MEMBERS, model) | {"tsctl": ours}

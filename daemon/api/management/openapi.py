@@ -32,6 +32,7 @@ from tsctl.daemon.api.openapi import (
     query_parameters,
     whole,
 )
+from tsctl.daemon.declarations import Operations
 from tsctl.daemon.tables import MODEL_SETTINGS, operations_of_extensions
 
 _SETTINGS: dict[str, Schema] = {row.rest: row.kind.schema for row in CHANGEABLE.values()}
@@ -58,6 +59,7 @@ _SCALING: dict[str, Schema] = {
     "min_worker": whole(0), "max_worker": whole(0), "warnings": BOOLEAN, **_SYNCHRONOUS,
 }  # fmt: skip
 
+_PATHS = {"Model": "/models/{model_name}", "Version": "/models/{model_name}/{model_version}"}
 _LEVEL: Schema = {"type": "string", "enum": ["info", "warning", "error"]}
 _SETTING = members({"name": STRING, "value": {}, "origin": STRING, "changes": STRING | {"nullable": True}})
 _INPUT = members({"name": STRING, "kind": STRING, "annotation": STRING})
@@ -80,7 +82,7 @@ _MODEL = members(
              "notes": listed(STRING), "ephemeral": BOOLEAN}
         ),
     },
-    {"customizedMetadata": {"type": "object"}, "deviceIds": listed(whole(0))},
+    {"deviceIds": listed(whole(0))},
 )  # fmt: skip
 _LIST = members({"models": listed(members({"modelName": STRING, "modelUrl": STRING}))}, {"nextPageToken": STRING})
 _CHANGES = members(
@@ -140,11 +142,11 @@ def describe_management(*, own: bool = False) -> dict[str, Any]:
     paths: dict[str, dict[str, Operation]] = {
         "/models": {"get": _list(), "post": _command("registerModel", "", REGISTERING, required="url")}
     }
-    version = "/models/{model_name}/{model_version}"
-    for suffix, path in (("Model", "/models/{model_name}"), ("Version", version)):
+    described, version = describing(), _PATHS["Version"]
+    for suffix, path in _PATHS.items():
         named = {"model_version": STRING} if suffix == "Model" else {}
         paths[path] = {
-            "get": _describe(f"describe{suffix}", path),
+            **described[path],
             "put": _command(f"scale{suffix}", path, _SCALING | named),
             "patch": finished(f"set{suffix}", path, _CHANGES, _SETTINGS),
             "delete": finished(f"unregister{suffix}", path, STATUS, {"owner": STRING}),
@@ -159,8 +161,10 @@ def describe_management(*, own: bool = False) -> dict[str, Any]:
     paths["/v1/models/{model_name}"] = {
         "get": operation("kserveReady", path_parameters("{model_name}"), {"200": ready}, FOUND | UNKNOWN_CALLER)
     }
+    for path, methods in operations_of_extensions(own=False).items():
+        paths[path] = {**paths.get(path, {}), **methods}
     further = {**_own(), **operations_of_extensions(own=True)} if own else {}
-    return document({**paths, **operations_of_extensions(own=False), **further})
+    return document({**paths, **further})
 
 
 def _list() -> Operation:
@@ -170,10 +174,15 @@ def _list() -> Operation:
     )
 
 
-def _describe(name: str, path: str) -> Operation:
-    told = {"200": answer("One version, or every version for the version `all`.", listed(_MODEL))}
-    parameters = path_parameters(path) + query_parameters({"customized": BOOLEAN})
-    return operation(name, parameters, told, FOUND | FAILED | NOT_NOW | UNKNOWN_CALLER)
+def describing(query: dict[str, Schema] | None = None, further: dict[str, Schema] | None = None) -> Operations:
+    """Return the operations that describe versions, with parameters of the query, and further optional members."""
+    model = {**_MODEL, "properties": {**_MODEL["properties"], **(further or {})}}
+    told = {"200": answer("One version, or every version for the version `all`.", listed(model))}
+    asked, failures = query_parameters(query or {}), FOUND | FAILED | NOT_NOW | UNKNOWN_CALLER
+    return {
+        path: {"get": operation(f"describe{suffix}", path_parameters(path) + asked, told, failures)}
+        for suffix, path in _PATHS.items()
+    }
 
 
 def _command(name: str, path: str, query: dict[str, Schema], required: str = "") -> Operation:

@@ -3,7 +3,7 @@
     POST   /models?url=…                register; with &replace=true replace a serving version, and keep its settings,
                                         or with &reset=true begin with the request alone
     GET    /models                      list default versions
-    GET    /models/MODEL[/VERSION|/all] describe; with ?customized=true include the handler's metadata
+    GET    /models/MODEL[/VERSION|/all] describe
     PUT    /models/MODEL[/VERSION]      scale
     PATCH  /models/MODEL[/VERSION]      change settings, see patch.py
     PUT    /models/MODEL/VERSION/set-default
@@ -29,7 +29,6 @@ from typing import Any
 from tsctl.daemon.api.inference.routes import refuse_workflows, tell_readiness
 from tsctl.daemon.api.management.commands import LATER, Command, Parameters, awaited, changing, run
 from tsctl.daemon.api.management.control import own_route
-from tsctl.daemon.api.management.custom_metadata import customized_metadata
 from tsctl.daemon.api.management.describe import FieldsOf, describe, no_fields, notes_of, settings_of, shown_settings
 from tsctl.daemon.api.management.loading import ACTIONS, loading_command
 from tsctl.daemon.api.management.openapi import REGISTERING, describe_management
@@ -75,8 +74,6 @@ def management_routes(
         fields: returns those of extensions.
     """
 
-    described = partial(describe, fields=fields, others=registry)
-
     async def models(exchange: Exchange, path: list[str]) -> None:
         if path and exchange.request.method != "OPTIONS":
             await awaited(registry, path[0], path[1] if path[1:] and path[1] != "all" else None)
@@ -92,7 +89,7 @@ def management_routes(
         elif method == "GET" and not path:
             exchange.respond(json_response(_list(registry, Parameters(exchange.request))))
         elif method == "GET" and len(path) in (1, 2):
-            await _describe(registry, described, exchange, *path)
+            exchange.respond(json_response([describe(model, fields, registry) for model in _named(registry, *path)]))
         elif method == "OPTIONS" and len(path) in (0, 1, 2):
             exchange.respond(json_response(describe_management(own=own is not None)))
         elif method == "PUT" and len(path) == 3 and path[2] == "set-default":
@@ -137,19 +134,10 @@ def management_routes(
     return found if own is None else found | {"tsctl": own_route(registry, own, fields)}
 
 
-async def _describe(
-    registry: Registry, described: Callable[..., Any], exchange: Exchange, name: str, version: str | None = None
-) -> None:
+def _named(registry: Registry, name: str, version: str | None = None) -> list[ModelVersion]:
     if version == "all":
-        document = [
-            described(model) for model in sorted(registry.versions(name), key=lambda each: order_of(each.version))
-        ]
-    else:
-        model = registry.find(name, version)
-        asked = Parameters(exchange.request).flag("customized", False)
-        customized = await customized_metadata(model, exchange) if asked else None
-        document = [described(model, customized)]
-    exchange.respond(json_response(document))
+        return sorted(registry.versions(name), key=lambda each: order_of(each.version))
+    return [registry.find(name, version)]
 
 
 def order_of(version: str) -> list[tuple[int, str]]:

@@ -8,8 +8,8 @@ import pytest
 
 from tests.api.house import House
 from tests.kit.daemon import NEVER, until
-from tsctl.daemon.api.management.custom_metadata import metadata_of
 from tsctl.daemon.core.job import Job, JobPhase, Reply
+from tsctl.daemon.extensions.customized.metadata import metadata_of
 
 ASK = "/models/m?customized=true"
 
