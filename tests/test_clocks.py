@@ -49,7 +49,7 @@ MAY_READ_IT = {
     "tsctl/terminal/since.py": "a time that is so long ago",
     "daemon/extensions/residency/residence.py": "since when a version is in memory or not, for people",
     "tsctl/commands/describe.py": "since when a version is in memory or not, for people",
-    "tsctl/commands/rollback.py": "how long ago a change was, for people",
+    "tsctl/extensions/apply/rollback.py": "how long ago a change was, for people",
     "tsctl/commands/status.py": "how long the daemon is there, for people",
     "tsctl/serving/session.py": "the stamp of a line",
 }

@@ -15,9 +15,9 @@ from tsctl.extension import names
 SHELF, LIST = "daemon.extensions", "daemon.server.extensions"
 # Of others there is more than their folder: python -m tests.lab house --names.
 WHOLE = (
-    "cache", "customized", "fitting", "grouping", "grpc", "history", "keys", "live", "object_stores", "oip", "openai",
-    "optimizing", "quarantine", "ranks", "ray", "recording", "residency", "rollouts", "scaling", "sequences",
-    "shadowing", "torchserve_logs", "tracing", "verdict", "welcome",
+    "apply", "cache", "customized", "fitting", "grouping", "grpc", "history", "keys", "live", "object_stores",
+    "oip", "openai", "optimizing", "quarantine", "ranks", "ray", "recording", "residency", "rollouts", "scaling",
+    "sequences", "shadowing", "torchserve_logs", "tracing", "verdict", "welcome",
 )  # fmt: skip
 
 

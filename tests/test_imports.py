@@ -238,7 +238,6 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "handlers.tensor_heads": ("msgspec",),
     "handlers.wire": ("msgspec",),
     "tsctl": ("click",),
-    "tsctl.apply": ("click", "rich", "yaml"),
     "tsctl.render": ("click", "rich"),
     "tsctl.loadgen": ("grpc", "httptools", "msgspec", "uvloop"),
     "tsctl.python": ("httptools",),
@@ -255,6 +254,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
         "torch",
         "torchvision",
     ),
+    "tsctl.extensions.apply": ("click", "rich", "yaml"),
     "tsctl.extensions.live": ("click", "rich"),
     "tsctl.templates": ("PIL", "handler", "torch"),
 }

@@ -1,6 +1,7 @@
 """The extensions of the daemon, in the order in which they are begun: the one file of the core that names any."""
 
 from tsctl.daemon.extension import Extension
+from tsctl.daemon.extensions.apply import ApplyExtension
 from tsctl.daemon.extensions.cache import CacheExtension
 from tsctl.daemon.extensions.customized import CustomizedExtension
 from tsctl.daemon.extensions.fitting import FittingExtension
@@ -50,6 +51,7 @@ EXTENSIONS: tuple[Extension, ...] = (
     KeysExtension(),
     WelcomeExtension(),
     CustomizedExtension(),
+    ApplyExtension(),
     ObjectStoresExtension(),
     OpenAIExtension(),
     OipExtension(),

@@ -7,7 +7,6 @@ from typing import Any
 
 from tsctl.daemon.api.inference.routes import inference_routes
 from tsctl.daemon.api.management.events import events_routes
-from tsctl.daemon.api.management.registrations import registrations_document
 from tsctl.daemon.api.management.routes import management_routes
 from tsctl.daemon.api.management.status import settings_document, status_document, urls_of
 from tsctl.daemon.api.management.upgrade import upgrade_routes
@@ -56,8 +55,6 @@ def tables_of(kernel: Kernel, upgrade: Upgrade, bound: Sequence[tuple[Endpoint, 
                 return settings_document(config, kernel.tokens)
             case "store":
                 return sizes(config.model_store)
-            case "registrations":
-                return registrations_document(registry, registrar.ledger)
         return None
 
     if config.metrics:

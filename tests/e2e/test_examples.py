@@ -32,7 +32,6 @@ THIN = (
     "tsctl run --model-store models --models ALL", "tsctl stop && tsctl start", "tsctl status", "tsctl top",
     "tsctl config", "tsctl logs -f scorer", "tsctl metrics", "tsctl archive handler.py", "tsctl new scorer",
     "tsctl check handler.py sample.json", "tsctl register scorer.mar --replace", "tsctl describe scorer",
-    "tsctl export > models.yaml", "tsctl apply models.yaml --dry-run",
     "tsctl predict scorer sample.json", "tsctl bench scorer sample.json -c 16 -n 500", "tsctl doctor",
     "source <(tsctl completion bash)", "tsctl set scorer --batch-size 8 --max-delay 5",
 )  # fmt: skip

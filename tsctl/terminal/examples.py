@@ -120,18 +120,6 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example("Let version 2.0 answer", "tsctl default scorer/2.0"),
         Example("Go back to version 1.0", "tsctl default scorer/1.0"),
     ),
-    "apply": (
-        Example("See the changes first", "tsctl apply models.yaml --dry-run"),
-        Example("Make them, and keep models that the file does not name", "tsctl apply models.yaml --keep-others"),
-    ),
-    "export": (
-        Example("Write the models as they are", "tsctl export > models.yaml"),
-        Example("Write one model", "tsctl export scorer -o scorer.yaml"),
-    ),
-    "rollback": (
-        Example("See what would change", "tsctl rollback scorer --dry-run"),
-        Example("Return to the version and settings before", "tsctl rollback scorer"),
-    ),
     "predict": (
         Example("Send a file", "tsctl predict scorer sample.json"),
         Example("Send JSON", "tsctl predict scorer --json '[5.1, 3.5, 1.4, 0.2]'"),

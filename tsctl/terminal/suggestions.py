@@ -24,7 +24,6 @@ SYNONYMS: dict[str, str] = {
     "edit": "set", "configure": "set",
     "workers": "scale", "resize": "scale",
     "settings": "config", "env": "config",
-    "sync": "apply", "dump": "export", "save": "export", "undo": "rollback", "revert": "rollback",
     "health": "status", "ping": "status",
     "up": "start", "daemon": "start", "launch": "start", "torchserve": "start",
     "foreground": "run",

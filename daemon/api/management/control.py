@@ -1,7 +1,6 @@
 """`GET /tsctl/…`: routes of the control socket that no TCP address has.
 
     /tsctl/status · config · store   the daemon; its settings; the archives of the model store, `name` and `bytes`
-    /tsctl/registrations             what was asked for each version, now and before, see registrations.py
     /tsctl/worker/MODEL[/VERSION]    how the model is served: for programs that serve it beside the daemon
     /tsctl/upgrade                   with POST, see upgrade.py
 

@@ -113,16 +113,12 @@ _EVENTS_ASKED: dict[str, Schema] = {
 _WORDS: dict[str, Schema] = {
     "status": {"type": "object"},
     "config": listed(members({"name": STRING, "value": {}, "origin": STRING})),
-    "registrations": members(
-        {"versions": listed({"type": "object"}), "routes": {"type": "object"}, "earlier": {"type": "object"}}
-    ),
     "store": listed(members({"name": STRING, "bytes": whole(0) | {"nullable": True}})),
 }
 
 _TEXTS = {
     "status": "The daemon and its models.",
     "config": "Each setting of the daemon, with its value and source.",
-    "registrations": "The registrations as they were asked for, and those of each model before its latest change.",
     "store": "The archives of the model store.",
     "worker": "How the model is served: its files, its settings, the state of its batching.",
 }

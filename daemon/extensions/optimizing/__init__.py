@@ -16,7 +16,7 @@ The optimisations themselves are the worker's: handlers/optimize.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tsctl.daemon.declarations import EventRow
+from tsctl.daemon.declarations import EventRow, Operations
 from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.model_settings.kinds import ValueKind
 from tsctl.daemon.model_settings.row import ModelSetting
@@ -113,6 +113,11 @@ class OptimizingExtension(Extension):
         tried = is_tried(model.settings.optimize, model.source.manifest.handler, config.auto_optimize)
         trial = trial_for(model, config, store_of(config.state_dir)) if tried else None
         return {"optimize": optimized_of(model), "trial": trial_of(trial)}
+
+    def operations(self, *, own: bool) -> Operations:
+        from tsctl.daemon.extensions.registrations.document import OPERATIONS
+
+        return OPERATIONS if own else {}  # for `tsctl optimize --apply`
 
     def install(self, kernel: Kernel) -> Service:
         from tsctl.daemon.extensions.optimizing.trials import OptimizingService

@@ -27,6 +27,8 @@ from tsctl.daemon.extensions.optimizing.due import ATTEMPTS, PAUSES, Moment, is_
 from tsctl.daemon.extensions.optimizing.program import LONGEST, RunTrial, TrialFailed, run_trial, sample_for
 from tsctl.daemon.extensions.optimizing.record import TrialRecord, store_of
 from tsctl.daemon.extensions.optimizing.trial import Trial, TrialEvent, TrialState
+from tsctl.daemon.extensions.registrations.document import registrations_routes
+from tsctl.daemon.http.router import Audience, Route
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
@@ -103,6 +105,10 @@ class OptimizingService(Service):
         if view is VersionView.WORKER and (trial := self.of(model)) is not None:
             return {"optimize": list(trial.chosen) or None}
         return {}
+
+    def routes(self, audience: Audience) -> Mapping[str, Route]:
+        operators = audience is Audience.OPERATORS
+        return registrations_routes(self._registry, self._registrar.ledger) if operators else {}
 
     def begin(self) -> None:
         self._ticker.begin()

@@ -1,4 +1,4 @@
-"""A model comes from a store of objects to a real daemon, by `tsctl apply`; its clients are never in the daemon."""
+"""A model comes from a store of objects to a real daemon; its clients are never in the daemon."""
 
 import hashlib
 import importlib.util
@@ -20,27 +20,23 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.thin
-def test_a_file_names_an_object_and_its_digest(idle: Served) -> None:
+def test_a_registration_names_an_object_and_its_digest(idle: Served) -> None:
     content = (idle.store / idle.pack("echo")).read_bytes()
     digest = hashlib.sha256(content).hexdigest()
-    file = idle.folder / "models.yaml"
-    file.write_text(f"models:\n  echo:\n    source: gs://models/echo.mar\n    version: '1.0'\n    sha256: {digest}\n")
+    pinned = f"/models?url=gs://models/echo.mar&initial_workers=1&sha256={digest}"
     with serve_store(GoogleStore) as store:
         store.files["models/echo.mar"] = content
         idle.environment |= {"STORAGE_EMULATOR_HOST": store.url, "NO_PROXY": "*"}
         idle.start("--allowed-urls", "gs://models/.*")
-        idle.tsctl("apply", "models.yaml")
+        assert idle.command("POST", pinned).status == 200
 
         assert idle.ask("/predictions/echo", b"x").status == 200
         assert "gcsfs" not in Path(f"/proc/{idle.pid}/maps").read_text()
-        assert idle.tsctl("apply", "models.yaml").startswith("No change")
         asked = len(store.asked)
         idle.tsctl("unregister", "echo")
-        done = idle.run("apply", "models.yaml")
-        assert done.returncode == 0 and len(store.asked) > asked
+        assert idle.command("POST", pinned).status == 200 and len(store.asked) > asked
 
-    (idle.folder / "none.yaml").write_text("models: {echo: {source: 'gs://others/echo.mar', version: '1.0'}}")
-    done = idle.run("apply", "none.yaml")
+    done = idle.run("register", "gs://others/echo.mar")
     assert done.returncode == 1 and "Given URL gs://others/echo.mar does not match any allowed URL(s)" in done.stderr
     assert idle.ask("/predictions/echo", b"x").status == 200
 

@@ -1,6 +1,5 @@
 """A manifest is read from its archive, however that is packed, as the registration will read it; else there is none."""
 
-import json
 import os
 import random
 import zipfile
@@ -11,7 +10,6 @@ import pytest
 from tests.kit.archives import model_files, write_files, write_mar
 from tests.kit.build import make_config
 from tests.models.archives.hostile import HOSTILE, Build, tar_of, zip_of
-from tsctl.apply.file import read_source
 from tsctl.daemon.lifecycle.early import wants_torch
 from tsctl.daemon.marfile import FORMATS, MANIFEST, MOST_TEXT, Packing, write_archive
 from tsctl.daemon.models.persistence import startup
@@ -96,11 +94,10 @@ SEEN: dict[str, tuple[Build, str | None]] = {
 
 
 @pytest.mark.parametrize(("build", "version"), SEEN.values(), ids=SEEN.keys())
-def test_a_start_and_apply_see_the_same_manifest(build: Build, version: str | None, tmp_path: Path) -> None:
+def test_a_start_sees_the_manifest_that_a_registration_reads(build: Build, version: str | None, tmp_path: Path) -> None:
     (tmp_path / "m.mar").write_bytes(build())
 
     assert name_in(tmp_path / "m.mar") == (None if version is None else "m")
-    assert read_source("m.mar", None, tmp_path, None).version == (version or "")
     torch = wants_torch(make_config(tmp_path, model_store=str(tmp_path), models="m.mar"), replacing=False)
     assert torch is (version is not None and zipfile.is_zipfile(tmp_path / "m.mar"))
 
@@ -120,10 +117,3 @@ def test_no_pipe_is_waited_for(tmp_path: Path) -> None:
 
     assert (name_in(tmp_path / "m"), name_in(tmp_path / "m.mar")) == (None, None)
     assert not wants_torch(make_config(tmp_path, model_store=str(tmp_path), models="m,m.mar"), replacing=False)
-
-
-def test_a_version_that_is_none_is_not_taken_from_a_manifest(tmp_path: Path) -> None:
-    manifest = {"model": {"modelName": "m", "modelVersion": "\ud83c/.."}}
-    write_mar(tmp_path / "m.mar", {MANIFEST: json.dumps(manifest).encode()})
-
-    assert read_source("m.mar", None, tmp_path, None).version == ""

@@ -8,7 +8,6 @@ import pytest
 from tests.kit.archives import model_files, write_mar
 from tests.kit.daemon import StubDaemon
 from tests.models.test_registrar import BROKEN
-from tsctl.daemon.api.management.registrations import registrations_document
 from tsctl.daemon.core.errors import WorkersFailed
 from tsctl.daemon.models.change import change_settings
 from tsctl.daemon.models.persistence.snapshot import Snapshot, SnapshotEntry
@@ -109,7 +108,7 @@ async def test_the_archive_before_is_served_again_though_its_file_is_gone(bench:
     assert again.registrar.ledger.memory.earlier[0].versions[0].unpacked != digest  # a second rollback returns
 
 
-async def test_setting_is_a_change_and_scaling_is_none_and_both_states_are_told(bench: StubDaemon) -> None:
+async def test_setting_is_a_change_and_scaling_is_none(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar(), workers=1)
     await bench.registrar.scale(model, 2, 3, synchronous=True, progress=no_progress)
     assert len(bench.registrar.ledger.memory.earlier) == 0
@@ -119,16 +118,6 @@ async def test_setting_is_a_change_and_scaling_is_none_and_both_states_are_told(
 
     (earlier,) = bench.registrar.ledger.memory.earlier
     assert earlier.versions[0].request.overrides.said == {"workers": 2, "max_workers": 3}
-    now = {
-        "name": "m", "version": "1.0", "default": True, "url": "m-1.0.mar", "handler": None,
-        "sha256": model.source.directory.name, "settings": {"batchSize": 8}, "fallbackBatchSize": 0,
-        "workers": {"min": 2, "max": 3}, "state": "ready", "ephemeral": False, "rewritten": False,
-    }  # fmt: skip
-    before = {"time": earlier.time, "route": None, "versions": [now | {"settings": {}, "state": ""}]}
-    document = registrations_document(bench.registry, bench.registrar.ledger)
-    assert document == {"versions": [now], "routes": {}, "earlier": {"m": before}}
-    write_mar(bench.store / "m-1.0.mar", model_files() | {"more": b"."})
-    assert registrations_document(bench.registry, bench.registrar.ledger)["versions"] == [now | {"rewritten": True}]
 
 
 async def test_a_replacement_that_fails_leaves_the_state_before_the_latest_change(bench: StubDaemon) -> None:

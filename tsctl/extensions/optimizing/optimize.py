@@ -159,26 +159,25 @@ def _apply(client: DaemonClient, path: str, names: str) -> dict[str, Any]:
     Raises:
         CliError: the version is not registered for longer than a program runs, or does not load so.
     """
-    from tsctl.apply.state import read_state
     from tsctl.progress import work
 
     worker = client.json("GET", f"/tsctl/worker/{path}")
     name, version = worker["modelName"], worker["modelVersion"]
-    store = client.json("GET", "/tsctl/status")["modelStore"]
-    state = read_state(client.json("GET", "/tsctl/registrations"), None if store is None else Path(store))
-    state.check_lasting(name)
-    spec = state.models[name].versions[version]
+    versions = [each for each in client.json("GET", "/tsctl/registrations")["versions"] if each["name"] == name]
+    if any(each["ephemeral"] for each in versions):
+        raise CliError(f"`{name}` is served by a program, such as `tsctl serve`", "end that program first")
+    asked = next(each for each in versions if each["version"] == version)
     document: dict[str, Any] = work(
         client,
         "POST",
         "/models",
         subject=name,
         hint="`tsctl describe` shows its progress",
-        url=spec.url,
+        url=asked["url"],
         model_name=name,
         model_version=version,
-        sha256=spec.sha256,
-        handler=spec.handler,
+        sha256=asked["sha256"],
+        handler=asked["handler"],
         replace="true",
         synchronous="true",
         optimize=NO_NAMES if names == _DEFAULT else names,

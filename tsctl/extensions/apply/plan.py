@@ -11,8 +11,9 @@ So a version that answers requests goes only when another answers them, and what
 from collections.abc import Container, Mapping
 from typing import Any
 
-from tsctl.apply.state import FAILED, ModelSpec, State, VersionSpec
-from tsctl.apply.steps import (
+from tsctl.daemon.tables import MODEL_SETTINGS
+from tsctl.extensions.apply.state import FAILED, ModelSpec, State, VersionSpec
+from tsctl.extensions.apply.steps import (
     ChangeSettings,
     PlannedStep,
     Register,
@@ -22,7 +23,6 @@ from tsctl.apply.steps import (
     Unregister,
     Unroute,
 )
-from tsctl.daemon.tables import MODEL_SETTINGS
 
 _CHANGEABLE = {row.yaml for row in MODEL_SETTINGS if row.changes}
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.apply.plan import plan
-from tsctl.apply.state import FAILED, REWRITTEN, ModelSpec, State, VersionSpec
-from tsctl.apply.steps import (
+from tsctl.extensions.apply.plan import plan
+from tsctl.extensions.apply.state import FAILED, REWRITTEN, ModelSpec, State, VersionSpec
+from tsctl.extensions.apply.steps import (
     ChangeSettings,
     PlannedStep,
     Register,

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tsctl.apply.state import ModelSpec, VersionSpec
 from tsctl.errors import CliError
+from tsctl.extensions.apply.state import ModelSpec, VersionSpec
 from tsctl.options import json_option, model_argument
 from tsctl.terminal.verb import Verb
 
 if TYPE_CHECKING:
-    from tsctl.apply.state import DaemonState
+    from tsctl.extensions.apply.state import DaemonState
 
 
 def restored(earlier: ModelSpec, now: ModelSpec | None) -> ModelSpec:
@@ -46,8 +46,8 @@ def command(socket: Path | None, model: str, dry_run: bool, as_json: bool) -> No
     Files that are served where they are, such as handler.py, are not kept: an edited one stays as it is.
     As with `tsctl apply`, a model that serves is never without a version.
     """
-    from tsctl.apply.plan import plan
-    from tsctl.apply.run import daemon_at
+    from tsctl.extensions.apply.plan import plan
+    from tsctl.extensions.apply.run import daemon_at
     from tsctl.render import duration_text
 
     if "/" in model:

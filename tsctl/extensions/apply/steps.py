@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tsctl.apply.state import VersionSpec
 from tsctl.client import DaemonClient, model_path
 from tsctl.daemon.tables import MODEL_SETTINGS
+from tsctl.extensions.apply.state import VersionSpec
 from tsctl.progress import warn, work
 from tsctl.setting_text import NO_NAMES, setting_name, setting_text, setting_unit
 

@@ -27,14 +27,14 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from tsctl.apply.node import FileNode, ParsedFile
-from tsctl.apply.route import read_route
-from tsctl.apply.state import ModelSpec, VersionSpec, absolute
 from tsctl.daemon.marfile import NAME, UNREADABLE, VERSION, manifest_in, parse_manifest
 from tsctl.daemon.model_settings import MOST_WORKERS
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.targets import FALLBACK_BATCH_SIZE, MODULE, ServeTarget
 from tsctl.errors import CliError
+from tsctl.extensions.apply.node import FileNode, ParsedFile
+from tsctl.extensions.apply.route import read_route
+from tsctl.extensions.apply.state import ModelSpec, VersionSpec, absolute
 from tsctl.serving.requests import parameters_of, registered_target
 
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tsctl.apply.plan import only, plan
-from tsctl.apply.state import DaemonState, State, read_state
-from tsctl.apply.steps import PlannedStep
 from tsctl.client import DaemonClient
 from tsctl.errors import CliError, Interrupted
+from tsctl.extensions.apply.plan import only, plan
+from tsctl.extensions.apply.state import DaemonState, State, read_state
+from tsctl.extensions.apply.steps import PlannedStep
 from tsctl.streams import echo, echo_json
 
 _CHANGE = "X-Tsctl-Change"  # of the daemon: requests with one token are one change for `tsctl rollback`

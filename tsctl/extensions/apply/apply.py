@@ -41,9 +41,9 @@ def command(socket: Path | None, file: Path, dry_run: bool, keep_others: bool, a
     versions that are left over go last: a model that serves is never without a version. If a change
     fails, those before it are undone. `tsctl rollback MODEL` returns to the state before.
     """
-    from tsctl.apply.file import parse, read_file
-    from tsctl.apply.plan import only, plan
-    from tsctl.apply.run import daemon_at
+    from tsctl.extensions.apply.file import parse, read_file
+    from tsctl.extensions.apply.plan import only, plan
+    from tsctl.extensions.apply.run import daemon_at
 
     daemon = daemon_at(socket)
     if str(file) == "-":

@@ -7,11 +7,11 @@ import pytest
 import yaml
 
 from tests.kit.said import said_in
-from tsctl.apply.export import export
-from tsctl.apply.file import parse, read_file
-from tsctl.apply.state import ModelSpec, VersionSpec
 from tsctl.daemon.marfile import Packing, write_archive
 from tsctl.errors import CliError
+from tsctl.extensions.apply.export import export
+from tsctl.extensions.apply.file import parse, read_file
+from tsctl.extensions.apply.state import ModelSpec, VersionSpec
 
 HANDLER = "def handle(data, context):\n    return data\n"
 

@@ -9,9 +9,15 @@ earlier    model → time, seconds since the epoch, its route (null without one)
            models/persistence/snapshot_file.py
 """
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tsctl.daemon.api.management.commands import FOUND, word_routes
+from tsctl.daemon.api.openapi import answer, listed, members, operation
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import json_response
+from tsctl.daemon.http.router import Route as HttpRoute
 from tsctl.daemon.models.archives.opening import DIGITS
 from tsctl.daemon.models.archives.unpack import ArchiveMark, mark_of
 from tsctl.daemon.models.persistence.ledger import Ledger
@@ -23,6 +29,22 @@ from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
 
 WORKERS = ("workers", "max_workers")
+_REGISTRATIONS = members(
+    {"versions": listed({"type": "object"}), "routes": {"type": "object"}, "earlier": {"type": "object"}}
+)
+_TEXT = "The registrations as they were asked for, and those of each model before its latest change."
+OPERATIONS = {
+    "/tsctl/registrations": {"get": operation("registrations", [], {"200": answer(_TEXT, _REGISTRATIONS)}, FOUND)}
+}
+
+
+def registrations_routes(registry: Registry, ledger: Ledger) -> dict[str, HttpRoute]:
+    """Return the route of `/tsctl/registrations`; where several extensions have it, the first one answers."""
+    return word_routes({"registrations": partial(_answer, registry, ledger)})
+
+
+def _answer(registry: Registry, ledger: Ledger, exchange: Exchange) -> None:
+    exchange.respond(json_response(registrations_document(registry, ledger)))
 
 
 def registrations_document(registry: Registry, ledger: Ledger) -> dict[str, Any]:

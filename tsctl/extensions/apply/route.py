@@ -12,7 +12,7 @@ route:
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tsctl.apply.node import FileNode
+from tsctl.extensions.apply.node import FileNode
 
 _KEYS = ("weights", "sticky", "shadow", "sample", "allowEffects")
 _MOST_WEIGHT = 1e6
