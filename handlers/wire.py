@@ -18,7 +18,6 @@ A handler can write frames of its own: the daemon checks every message against t
 ns of 750 ns for a `Done`) and rejects any violation. No sockets and no asyncio here: bytes in, messages out.
 """
 
-import signal
 import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -434,14 +433,6 @@ def decode_for_daemon(frame: Frame) -> ToDaemon:
         return _decode_for_daemon(frame)
     except _NO_MESSAGE as error:
         raise BrokenMessage(str(error)) from None
-
-
-def signal_name(number: int) -> str:
-    """Return the name of a signal; Python has none for most of the real-time ones."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def encode(message: ToWorker | ToDaemon) -> bytearray:

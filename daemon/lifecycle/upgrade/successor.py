@@ -28,6 +28,7 @@ from tsctl.daemon.lifecycle.upgrade.messages import (
 )
 from tsctl.daemon.metrics.totals import Totals
 from tsctl.daemon.workers.processes.spawn import StartedTemplate
+from tsctl.handlers.texts.signals import signal_name
 
 LEAVE_TIME = 10.0  # seconds that an unwanted successor has to end its workers
 _TAIL = 20  # lines
@@ -154,7 +155,7 @@ class NewDaemon:
             return "closed its connection to the old one"
         if code >= 0:
             return f"ended with exit code {code}"
-        return f"was killed by {next((each.name for each in signal.Signals if each == -code), f'signal {-code}')}"
+        return f"was killed by {signal_name(-code)}"
 
 
 class Printed:
