@@ -90,14 +90,19 @@ class NewDaemon:
         with contextlib.suppress(HungUp):  # its end is about to be reported
             await self._channel.tell(self._inheritance)
 
-    async def hear(self) -> FromNew:
+    async def hear(self, within: float | None = None) -> FromNew:
         """Receive a message.
 
+        Args:
+            within: seconds in which it has to be sent; None for any time.
+
         Raises:
+            TimeoutError: it was not sent `within` these seconds, and none can be any more.
             SuccessorGone: the new daemon has ended, or broke the protocol.
         """
+        hearing = self._channel.hear() if within is None else self._channel.hear_within(within)
         try:
-            return decode_from_new(await self._channel.hear())
+            return decode_from_new(await hearing)
         except BrokenUpgradeMessage as error:
             raise SuccessorGone(f"the new daemon sent an invalid message: {error}") from None
         except HungUp:
