@@ -15,7 +15,7 @@ from tsctl.daemon import paths
 from tsctl.daemon.core.errors import ArchiveNotFound, Conflict, NotUnpacked
 from tsctl.daemon.models.archives import download, opening
 from tsctl.daemon.models.archives.opening import Archives, Contents, Directories
-from tsctl.daemon.models.archives.unpack import Limits
+from tsctl.daemon.models.archives.unpack import Limits, unpack
 from tsctl.daemon.models.registrar import no_progress
 from tsctl.daemon.models.request import Registration
 
@@ -140,7 +140,7 @@ async def test_an_archive_is_opened_while_the_files_of_another_are_removed(
 async def test_a_disk_that_is_full_of_what_is_being_removed_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, freed: bool
 ) -> None:
-    opened, removal, unpack = Opened(tmp_path), SlowRemoval(monkeypatch), opening.unpack
+    opened, removal = Opened(tmp_path), SlowRemoval(monkeypatch)
     write_mar(opened.store / "m.mar", model_files())
     with pytest.raises(Conflict):
         await opened.open("m.mar", Conflict("m", "1.0"))
