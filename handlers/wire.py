@@ -97,6 +97,7 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     `ranks`: None for a worker that is one process.
     `gpus`: the GPUs that the process sees, by their names for CUDA; `gpu_id` counts them. Empty to change nothing.
     `device_type`: `auto` allows the CPU where torch cannot use the GPU.
+    `quiet`: a refused optimisation is told in LoadFailed alone, and not printed.
     """
 
     model_name: str
@@ -117,6 +118,7 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     ranks: Ranks | None = None
     gpus: list[Label] = []
     device_type: str | None = None
+    quiet: bool = False
 
 
 class Share(msgspec.Struct, array_like=True, tag=5):
@@ -304,12 +306,14 @@ class LoadFailed(msgspec.Struct, array_like=True, tag=3):
     """The model cannot be loaded. `traceback` is the handler's, without our frames.
 
     `passing`: another worker may load the model: this one has lost its GPU.
+    `refused`: why optimisations that were asked for cannot be done, if that is the reason; else empty.
     """
 
     error: Text
     traceback: Text
     out_of_memory: bool = False
     passing: bool = False
+    refused: Text = ""
 
 
 class Started(msgspec.Struct, array_like=True, tag=6):
