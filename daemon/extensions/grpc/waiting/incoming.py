@@ -71,7 +71,7 @@ class StreamIdle(DaemonError):
 
 
 class Activity:
-    """What a stream is busy with while it reads: requests that are being answered, an answer that is being written."""
+    """The work of a stream while it reads: requests that are being answered, an answer that is being written."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
