@@ -18,7 +18,6 @@ A handler can write frames of its own: the daemon checks every message against t
 ns of 750 ns for a `Done`) and rejects any violation. No sockets and no asyncio here: bytes in, messages out.
 """
 
-import signal
 import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -98,6 +97,7 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     `ranks`: None for a worker that is one process.
     `gpus`: the GPUs that the process sees, by their names for CUDA; `gpu_id` counts them. Empty to change nothing.
     `device_type`: `auto` allows the CPU where torch cannot use the GPU.
+    `quiet`: a refused optimisation is told in LoadFailed alone, and not printed.
     """
 
     model_name: str
@@ -118,6 +118,7 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     ranks: Ranks | None = None
     gpus: list[Label] = []
     device_type: str | None = None
+    quiet: bool = False
 
 
 class Share(msgspec.Struct, array_like=True, tag=5):
@@ -305,12 +306,14 @@ class LoadFailed(msgspec.Struct, array_like=True, tag=3):
     """The model cannot be loaded. `traceback` is the handler's, without our frames.
 
     `passing`: another worker may load the model: this one has lost its GPU.
+    `refused`: why optimisations that were asked for cannot be done, if that is the reason; else empty.
     """
 
     error: Text
     traceback: Text
     out_of_memory: bool = False
     passing: bool = False
+    refused: Text = ""
 
 
 class Started(msgspec.Struct, array_like=True, tag=6):
@@ -434,14 +437,6 @@ def decode_for_daemon(frame: Frame) -> ToDaemon:
         return _decode_for_daemon(frame)
     except _NO_MESSAGE as error:
         raise BrokenMessage(str(error)) from None
-
-
-def signal_name(number: int) -> str:
-    """Return the name of a signal; Python has none for most of the real-time ones."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def encode(message: ToWorker | ToDaemon) -> bytearray:

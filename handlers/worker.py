@@ -63,7 +63,8 @@ def load_failure(error: BaseException, model_dir: str = "") -> wire.LoadFailed:
     text = describe_error(error, model_dir, bare=bare)
     name, message = class_of(error), message_of(error).strip()
     summary = excerpt(f"{name}: {message.splitlines()[0]}" if message else name)
-    return wire.LoadFailed(sendable(summary), sendable(text), is_out_of_memory(error))
+    refused = excerpt(sendable(error.refused)) if kind is HandlerError and isinstance(error, HandlerError) else ""
+    return wire.LoadFailed(sendable(summary), sendable(text), is_out_of_memory(error), refused=refused)
 
 
 class Prepared(NamedTuple):
@@ -208,7 +209,8 @@ def serve(
             conversation = together(message.mode, runtime, connection, leader)
     except BaseException as error:  # noqa: BLE001 - user code may raise anything
         failed = load_failure(error, message.model_dir)
-        tell(failed.traceback)
+        if not (message.quiet and failed.refused):
+            tell(failed.traceback)
         lost = breakage(error)
         if lost:
             connection.send(wire.GpuLost(sendable(lost)))

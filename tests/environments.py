@@ -54,6 +54,6 @@ def make_environment_of(tree: Path, folder: Path, pths: Iterable[Path]) -> Path:
     for file in pths:
         shutil.copy2(file, site)
     command = python.parent / "tsctl"
-    command.write_text(f"#!{python}\nimport sys\nfrom tsctl.cli import main\nsys.exit(main())\n")
+    command.write_text(f"#!{python}\nimport sys\nfrom tsctl.__main__ import main\nsys.exit(main())\n")
     command.chmod(0o755)
     return python

@@ -49,7 +49,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.lifecycle": (
         "daemon.lifecycle", "daemon.config", "daemon.events", "daemon.http.listener", "daemon.marfile",
         "daemon.metrics", "daemon.models", "daemon.paths", "daemon.setting_values", "daemon.workers.cores",
-        "daemon.workers.processes.import_scan", "daemon.workers.processes.spawn",
+        "daemon.workers.processes.import_scan", "daemon.workers.processes.spawn", "handlers.texts.signals",
     ),
     "daemon.lifecycle.printed": (),
     "daemon.lifecycle.upgrade.shim": (),
@@ -80,7 +80,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "daemon.workers": (
         "daemon.workers", "daemon.setting_values", "handlers.credit", "handlers.frame_reader", "handlers.names",
-        "handlers.orders", "handlers.runtime.compiling", "handlers.tensor_heads",
+        "handlers.orders", "handlers.runtime.compiling", "handlers.tensor_heads", "handlers.texts.signals",
         "handlers.wire",
     ),
     "handlers": ("handlers",),
@@ -107,7 +107,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "handlers.process": (
         "handlers.process", "handlers.credit", "handlers.frame_reader", "handlers.own_process",
         "handlers.orders",
-        "handlers.requests", "handlers.runtime", "handlers.sdk", "handlers.wire",
+        "handlers.requests", "handlers.runtime", "handlers.sdk", "handlers.texts.signals", "handlers.wire",
     ),
     "handlers.ray": (
         "handlers.ray", "handlers.frame_reader", "handlers.own_process", "handlers.orders", "handlers.process.forking",

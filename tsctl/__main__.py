@@ -1,6 +1,10 @@
 """The command line: `python -m tsctl`, and the script `tsctl`."""
 
-import signal
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+else:  # the module below it, in C: `signal` imports `enum`, for 5 ms in which Ctrl-C would print a traceback
+    import _signal as signal
 
 
 def main(name: str | None = None) -> None:

@@ -18,6 +18,7 @@ from tsctl.daemon.lifecycle.shutdown import Shutdown
 from tsctl.daemon.lifecycle.sockets import SupervisedListener
 from tsctl.daemon.lifecycle.upgrade.old import Upgrade
 from tsctl.daemon.lifecycle.upgrade.successor import Launch
+from tsctl.daemon.metrics.exposition import Selection
 from tsctl.daemon.models.persistence.startup import Startup
 from tsctl.daemon.server.bounds import Bounds
 from tsctl.daemon.server.kernel import installed, kernel_of
@@ -79,5 +80,16 @@ def assemble(
         listening = listeners_of(place, tables, kernel, models.held.hold, files, tls)
         return Parts(
             place, startup, kernel, models, services, upgrade, listening, tables,
-            (*config.notes, *tokens.notes, *(f"warning: {trouble}" for trouble in gpus.troubles)),
+            (
+                *config.notes, *tokens.notes, *note_selection(config, observation.selection),
+                *(f"warning: {trouble}" for trouble in gpus.troubles),
+            ),
         )  # fmt: skip
+
+
+def note_selection(config: Config, selection: Selection) -> Sequence[str]:
+    """Return a note if `metrics_config` selects metrics, and no extension has replaced the selection of all."""
+    file = config.metrics_file
+    if file is None or not file.ts_metrics or type(selection) is not Selection:
+        return ()
+    return (f"note: `ts_metrics` of {config.metrics_config} has no effect: this daemon shows all of its metrics",)

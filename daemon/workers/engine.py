@@ -123,12 +123,14 @@ class LoadFailure:
         error: one line, the exception.
         traceback: the handler's own, may be empty.
         permanent: starting another worker would end the same way.
+        refused: as in `tsctl.handlers.wire.LoadFailed`.
     """
 
     error: str
     traceback: str = ""
     permanent: bool = True
     out_of_memory: bool = False
+    refused: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -343,8 +343,9 @@ class LocalWorker:
                     LEAVE_TIME, lambda: self._process.kill("it did not leave after its load failed", LOAD_FAILED)
                 )
                 failure = LoadFailure(
-                    message.error, message.traceback, not message.passing, out_of_memory=message.out_of_memory
-                )
+                    message.error, message.traceback, not message.passing, out_of_memory=message.out_of_memory,
+                    refused=message.refused,
+                )  # fmt: skip
                 self._events.load_failed(self, failure)
             case _:
                 pass  # stopped while loading

@@ -17,7 +17,7 @@ import torch
 from tsctl.handlers import wire
 from tsctl.handlers.names import AUTO
 from tsctl.handlers.optimize.asked import chosen, clash_of
-from tsctl.handlers.optimize.check import attempt
+from tsctl.handlers.optimize.check import attempt, refused_set
 from tsctl.handlers.optimize.checks.archive import archive_of
 from tsctl.handlers.optimize.checks.drift import TOLERANCES
 from tsctl.handlers.optimize.checks.outcomes import entry_of
@@ -61,7 +61,7 @@ def optimize(
     if not wanted:
         return []
     if clash := clash_of(wanted):
-        raise HandlerError(f"`optimize: {', '.join(asked or ())}` cannot be done: {clash}")
+        raise refused_set(", ".join(asked or ()), clash)
     tolerances = read_tolerances(config)
     by_trial = AUTO in (asked or ())
     outcomes: list[wire.Optimized] | None = None
@@ -75,7 +75,7 @@ def optimize(
                 outcomes = _checked(steps, wanted, tolerances, apart, entry.keep)
     except NotApplied as error:
         if any(wanted.values()) and not by_trial:
-            raise HandlerError(f"`optimize: {', '.join(asked or ())}` cannot be done: {error}") from error.__cause__
+            raise refused_set(", ".join(asked or ()), str(error)) from error.__cause__
         outcomes = _without(wanted, error)
     if outcomes is None:  # the model is unchanged
         usual = optimize(handler, None, model_dir, config, batch_size, apart=apart, beside=beside)
@@ -179,7 +179,7 @@ def _repeat(
                 steps.apply(outcome.name)
         except Exception as error:
             if wanted[outcome.name]:
-                raise HandlerError(f"`optimize: {outcome.name}` cannot be done: {in_words(error)}") from error
+                raise refused_set(outcome.name, in_words(error)) from error
             steps.start_again(names)
             outcome = msgspec.structs.replace(outcome, applied=False, reason=in_words(error))
         seconds = time.perf_counter() - began + outcome.seconds * took

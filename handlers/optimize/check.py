@@ -54,7 +54,7 @@ def attempt(steps: Steps, tolerances: Mapping[str, float], name: str, by_name: b
     except Exception as error:  # noqa: BLE001 - a compiler may raise anything
         why = error if isinstance(error, NotApplied) else NotApplied(in_words(error))
         if by_name and not why.idle:
-            raise HandlerError(f"`optimize: {name}` cannot be done: {why}") from why.__cause__
+            raise refused_set(name, str(why)) from why.__cause__
         if not why.idle:  # raised before anything has changed
             steps.start_again(names)
         return wire.Optimized(name, False, found, time.perf_counter() - began, message_of(why), idle=why.idle)
@@ -62,6 +62,11 @@ def attempt(steps: Steps, tolerances: Mapping[str, float], name: str, by_name: b
     wanted = None if agreed is None or lost is None else 1 - lost
     seconds = time.perf_counter() - began
     return wire.Optimized(name, True, found, seconds, reached, agreement=agreed, wanted=wanted)
+
+
+def refused_set(names: str, reason: str) -> HandlerError:
+    """Return the error of a model for which optimisations that were asked for by name cannot be done."""
+    return HandlerError(f"`optimize: {names}` cannot be done: {reason}", reason)
 
 
 def _drift(steps: Steps, name: str) -> float:

@@ -40,4 +40,12 @@ class NotSerialisable(TypeError):
 
 
 class HandlerError(ValueError):
-    """A handler, its model or its configuration cannot be used; the message names the reason."""
+    """A handler, its model or its configuration cannot be used; the message names the reason.
+
+    Attributes:
+        refused: the reason alone, if it is that optimisations that were asked for cannot be done; else empty.
+    """
+
+    def __init__(self, message: str, refused: str = "") -> None:
+        super().__init__(message)
+        self.refused = refused

@@ -15,6 +15,9 @@ from tsctl.handlers.typed.signature import Argument
 
 Decode = Callable[[Part], Any]
 _MOST_REASONS = 5
+# Raised by code of a hint's type, such as a validator, for a value that it refuses. Anything else, such as a NameError,
+# is a bug of that code, and not the client's fault.
+_REFUSALS = (ValueError, TypeError, AssertionError, LookupError, ArithmeticError, RecursionError)
 
 
 class _NotJson(UnreadablePayload):
@@ -23,6 +26,8 @@ class _NotJson(UnreadablePayload):
 
 def decoder_of(argument: Argument, pixels: Pixels) -> Decode:
     """Return the decoder of a parameter; it raises UnreadablePayload with the parameter's name and the reason.
+
+    A bug of the hint's type is raised as it is.
 
     Args:
         pixels: of the images, and samples of the sounds, that are decoded together; a decoder of these also raises
@@ -42,10 +47,9 @@ def decoder_of(argument: Argument, pixels: Pixels) -> Decode:
             reason = message_of(error)
             way = f". {argument.single_number}" if "got `array`" in reason and argument.single_number else ""
             raise UnreadablePayload(f"`{argument.name}`: {reason}{way}") from error
-        except Exception as error:
-            if not own or isinstance(error, MemoryError):
+        except _REFUSALS as error:
+            if not own:
                 raise
-            # Of a validator of the user's type, say. It is this row's value that fails, and not those beside it.
             raise UnreadablePayload(f"`{argument.name}`: {type(error).__name__}: {message_of(error)}") from error
 
     return decode_part

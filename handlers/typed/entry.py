@@ -104,7 +104,8 @@ class TypedEntryPoint(EntryPoint):
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
         """Replace each body in place by its values; return the unreadable ones.
 
-        Bodies whose images or sounds do not fit beside those before them stay, for `answer`.
+        Bodies whose images or sounds do not fit beside those before them stay, for `answer`; so do those for which code
+        of a parameter's type has a bug.
         """
         unreadable = {}
         self._pixels.begin_batch()
@@ -114,7 +115,9 @@ class TypedEntryPoint(EntryPoint):
                     data[index] = self._decode(body)
                 except UnreadablePayload as error:
                     unreadable[index] = error
-                except TooManyPixels:
+                except MemoryError:
+                    raise
+                except Exception:  # noqa: BLE001 - TooManyPixels, or of user code
                     continue
         return unreadable
 
@@ -219,6 +222,10 @@ class TypedEntryPoint(EntryPoint):
                     items[row] = error
                 except TooManyPixels:
                     continue
+                except MemoryError:
+                    raise
+                except Exception as error:  # noqa: BLE001 - user code; the other rows go on
+                    items[row] = error
             left = [row for row in left if row not in values and row not in items]
             if values:
                 items.update(zip(values, self._run_all(list(values), values, context), strict=True))

@@ -65,6 +65,29 @@ def test_the_token_opens_the_management_address(guarded: Served) -> None:
         assert curl(f"{management(guarded)}/tsctl/{path}", BEARER, method=method)[0] == 404, "of the socket alone"
 
 
+def test_a_token_file_counts_as_it_was_at_the_start_until_an_upgrade_which_refuses_one_that_others_can_read(
+    idle: Served,
+) -> None:
+    file = Path(token_file(idle))
+    idle.start(*ADDRESSES, "--token-file", str(file))
+    file.write_text("another-sesame-1002")
+    file.chmod(0o644)
+
+    def statuses() -> list[int]:
+        return [
+            curl(f"{management(idle)}/models", each)[0]
+            for each in (BEARER, "Authorization: Bearer " + file.read_text())
+        ]
+
+    assert statuses() == [200, 403]
+    assert f"others can use the token file `{file}` (mode 0644); run `chmod 600 {file}`" in idle.run("upgrade").stderr
+    assert statuses() == [200, 403]
+    file.chmod(0o600)
+    idle.tsctl("upgrade")
+
+    assert statuses() == [403, 200]
+
+
 @pytest.mark.parametrize("environment", [False, True], ids=["from a file", "from the environment"])
 def test_the_token_is_shown_nowhere(idle: Served, environment: bool) -> None:
     idle.forks = False  # its command line is read

@@ -166,6 +166,21 @@ def test_a_model_that_does_not_load_is_told_and_ends_the_worker(
     assert failed.traceback in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("quiet", [True, False])
+def test_the_reason_of_a_refused_optimisation_is_told_alone_and_is_printed_unless_that_is_left_to_the_daemon(
+    quiet: bool, model_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(model_dir / "mine.py", "    def handle(data, context):\n        return data\n")
+    load = load_of(model_dir)
+    load.optimize, load.quiet = ["bf16", "int8"], quiet
+
+    failed = failure_of(load)
+
+    assert failed.refused == "`int8` replaces what `bf16` makes faster; drop one of them"
+    assert failed.error == f"HandlerError: `optimize: bf16, int8` cannot be done: {failed.refused}"
+    assert (failed.error in capsys.readouterr().err) is not quiet
+
+
 def test_a_bug_of_ours_is_shown_whole(model_dir: Path) -> None:
     unchecked = load_of(model_dir)
     unchecked.manifest = {"model": None}

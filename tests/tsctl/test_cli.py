@@ -56,6 +56,13 @@ main()
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
+def test_ctrl_c_is_set_before_any_module_of_python_is_imported() -> None:
+    program = f"import sys; sys.path[:0] = {sys.path!r}; import tsctl.__main__; print('enum' in sys.modules)"
+    done = subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "False\n"
+
+
 def test_a_verb_of_the_core_imports_no_extension() -> None:
     program = (
         "import sys; from tsctl.cli import main; main(['logs', '--help'], standalone_mode=False); print(*sys.modules)"

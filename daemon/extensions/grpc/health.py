@@ -7,7 +7,7 @@ knows a name may ask for it, and the list names only the models that the caller 
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
 from typing import Any
 
@@ -16,7 +16,7 @@ from tsctl.daemon.extensions.grpc.codes import Code
 from tsctl.daemon.extensions.grpc.heads import CallHead
 from tsctl.daemon.extensions.grpc.prediction import CallFailed
 from tsctl.daemon.extensions.grpc.server import Method, methods_of
-from tsctl.daemon.extensions.grpc.waiting.incoming import WATCHERS, WATCHERS_OF_ONE, TooManyWatchers
+from tsctl.daemon.extensions.grpc.waiting.incoming import WATCHERS, WATCHERS_OF_ONE, Requests, TooManyWatchers
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import answering, answering_of, are_ready
 
@@ -140,7 +140,7 @@ class ReflectionService:
         package = name.rpartition(".")[0]
         self._message: Any = lambda word: message_class(f"{package}.{word}")
 
-    async def server_reflection_info(self, requests: AsyncIterator[Any], head: CallHead) -> AsyncGenerator[Any]:  # noqa: ARG002
+    async def server_reflection_info(self, requests: Requests, head: CallHead) -> AsyncGenerator[Any]:  # noqa: ARG002
         """Yield an answer to each question: the list of services, or the files that describe a name."""
         async for request in requests:
             answer = self._message("ServerReflectionResponse")(valid_host=request.host, original_request=request)

@@ -4,7 +4,7 @@ TorchServe's copy is in another package, which its own clients alone know; the c
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from tsctl.daemon.extensions.grpc.heads import CallHead
 from tsctl.daemon.extensions.grpc.prediction import CallFailed, ServiceParts, replies_at_end, replies_to
 from tsctl.daemon.extensions.grpc.tensor_contents import read_steps, write_steps
 from tsctl.daemon.extensions.grpc.waiting.in_order import in_order
+from tsctl.daemon.extensions.grpc.waiting.incoming import Requests
 from tsctl.daemon.extensions.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
 from tsctl.daemon.extensions.tensors.prepared import PreparedRequest, prepare
 from tsctl.daemon.models.routing.steering import answering, answering_of, are_ready
@@ -116,7 +117,7 @@ class OpenInferenceService:
             raise NotServed(_IN_PIECES)
         return await self._answer_of(model, asked, prepared, replies[0])
 
-    async def model_stream_infer(self, requests: AsyncIterator[Any], head: CallHead) -> AsyncGenerator[Any]:
+    async def model_stream_infer(self, requests: Requests, head: CallHead) -> AsyncGenerator[Any]:
         """Yield the answers to requests that come one by one, in their order; an answer in pieces is several.
 
         An error is the answer to its request, and the stream goes on. The last message of each answer says that it is
@@ -129,6 +130,7 @@ class OpenInferenceService:
         async def each(request: Any) -> AsyncGenerator[Any]:
             asked, answers = request.id, self._answers(request, head.of_next(now()))
             del request
+            requests.activity.begin()
             try:
                 async with aclosing(answers):
                     async for answer in answers:
@@ -138,6 +140,8 @@ class OpenInferenceService:
                 yield message(
                     error_message=str(error), infer_response={"id": asked, "parameters": {_FINAL: {"bool_param": True}}}
                 )
+            finally:
+                requests.activity.end()
 
         async with aclosing(in_order(requests, each, _size)) as answers:
             async for answer in answers:

@@ -30,7 +30,16 @@ from tsctl.daemon.extensions.grpc.prediction import CallFailed
 from tsctl.daemon.extensions.grpc.protos.limits import check_steps
 from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
 from tsctl.daemon.extensions.grpc.waiting.in_order import StepTurns
-from tsctl.daemon.extensions.grpc.waiting.incoming import CALLS, OPEN_CALLS, SHARE, Incoming, TooManyCalls, plain
+from tsctl.daemon.extensions.grpc.waiting.incoming import (
+    CALLS,
+    OPEN_CALLS,
+    SHARE,
+    Activity,
+    Incoming,
+    Requests,
+    TooManyCalls,
+    plain,
+)
 from tsctl.daemon.extensions.grpc.waiting.writing import Writing
 from tsctl.daemon.extensions.tensors.unserved import CALLS as UNSERVED_CALLS
 from tsctl.daemon.extensions.tensors.unserved import unserved
@@ -112,7 +121,7 @@ class Method:
     """One call of a service.
 
     Attributes:
-        run: takes the parsed request, or an iterator of requests, and the head.
+        run: takes the parsed request, or the `Requests` of a stream, and the head.
         open: its calls need no token.
         token: the one that opens it, where it is another method's neighbour; empty for those of its server.
     """
@@ -285,12 +294,13 @@ class Calls:
             received = await self._receive(method, refused, connection, context)
             head = self._head(method, call, refused, context)
             request = await self._request(method, received)
+            activity = request.activity if method.client_streaming else None
             received = None
             running = method.run(request, head)
             del request
             async with contextlib.aclosing(running) as answers:
                 async for answer in answers:
-                    await self._write(answer.SerializeToString(), connection, context)
+                    await self._write(answer.SerializeToString(), connection, context, activity)
         except (CallFailed, DaemonError) as error:
             received = None
             await self._fail(context, error, call)
@@ -300,28 +310,33 @@ class Calls:
         self._note(call, 200)
 
     async def _receive(self, method: Method, refused: DaemonError | None, connection: str, context: Any) -> Any:
-        """Return the message of a call, or an iterator of messages; that of a refused call is not read."""
+        """Return the message of a call, or the `Requests` of a stream; what a refused call sends is not read."""
         if refused is not None:
             return b""
         if method.client_streaming:
-            return self._receive_each(connection, context)
+            activity = Activity(self._clock.now)
+            return Requests(self._receive_each(activity, connection, context), activity)
         message = await self._incoming.read(connection, context.read)
         if message is self._grpc.aio.EOF:
             raise CallFailed(Code.INVALID_ARGUMENT, "The call has no message: send one.", 400)
         return message
 
-    async def _receive_each(self, connection: str, context: Any) -> AsyncIterator[bytes]:
+    async def _receive_each(self, activity: Activity, connection: str, context: Any) -> AsyncIterator[bytes]:
         end = self._grpc.aio.EOF
-        while (message := await self._incoming.read(connection, context.read, timed=False)) is not end:
+        while (message := await self._incoming.read(connection, context.read, activity)) is not end:
             yield message
 
-    async def _write(self, answer: bytes, peer: str, context: Any) -> None:
+    async def _write(self, answer: bytes, peer: str, context: Any, activity: Activity | None) -> None:
         written = self._writing.begin_answer(peer, len(answer))
+        if activity is not None:
+            activity.begin()
         try:
             await context.write(answer)
         finally:
             if written is not None:
                 written()
+            if activity is not None:
+                activity.end()
 
     def _begin(self, name: str, context: Any) -> tuple[Request, str]:
         """Return the HTTP request that a call is like, and the address and port of its connection."""
@@ -358,12 +373,12 @@ class Calls:
         return head
 
     async def _request(self, method: Method, received: Any) -> Any:
-        """Return the request of a call, or an iterator of requests."""
+        """Return the request of a call, or the `Requests` of a stream."""
         if method.client_streaming:
-            return self._parse_each(method.request, received)
+            return Requests(self._parse_each(method.request, received), received.activity)
         return await self._parse(method.request, received)
 
-    async def _parse_each(self, kind: Any, received: AsyncIterator[bytes]) -> AsyncIterator[Any]:
+    async def _parse_each(self, kind: Any, received: Requests) -> AsyncIterator[Any]:
         async for message in received:
             yield await self._parse(kind, message)
 

@@ -49,7 +49,9 @@ class GrpcService(Service):
         self._writing, self._turns = Writing(kernel.bounds.send_budget(), clock), StepTurns()
         self._most = config.max_request_size + _NAMES
         receiving = kernel.bounds.receiving
-        self._incoming = Incoming(clock, self._most, receiving, config.body_timeout, noted=receiving.noted)
+        self._incoming = Incoming(
+            clock, self._most, receiving, config.body_timeout, config.keep_alive, noted=receiving.noted
+        )
         self._calls = calls_at_once(config.queue_jobs)
         self._health = HealthService(kernel.registry, kernel.ready, [SERVICE, *SERVICES])
         self._models = AwaitedModels(kernel.registry, config.queue_jobs, receiving)

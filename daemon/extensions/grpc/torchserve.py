@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
@@ -12,6 +12,7 @@ from tsctl.daemon.core.job import Param, Reply
 from tsctl.daemon.extensions.grpc.codes import code_of
 from tsctl.daemon.extensions.grpc.heads import CallHead
 from tsctl.daemon.extensions.grpc.prediction import CallFailed, ServiceParts, replies_at_end, replies_to
+from tsctl.daemon.extensions.grpc.waiting.incoming import Requests
 from tsctl.daemon.models.routing.steering import answering
 from tsctl.daemon.models.version import ModelVersion
 
@@ -66,7 +67,7 @@ class InferenceService:
                     answer.sequence_id = sequence
                 yield answer
 
-    async def stream_predictions2(self, requests: AsyncIterator[Any], head: CallHead) -> AsyncGenerator[Any]:
+    async def stream_predictions2(self, requests: Requests, head: CallHead) -> AsyncGenerator[Any]:
         """Yield the answers to requests that come one by one, in their order.
 
         An error is the answer to its request, in `status` as in TorchServe, and the stream goes on.

@@ -185,7 +185,7 @@ class Channel:
             raise HungUp from None
 
     async def hear(self) -> bytes:
-        """Receive a line. Cancelling this loses nothing.
+        """Receive a line.
 
         Raises:
             HungUp: the other side has closed its end, and all lines have been received.
@@ -203,6 +203,27 @@ class Channel:
                 raise BrokenUpgradeMessage("a line without an end")
         line, _, self._rest = self._rest.partition(b"\n")
         return line
+
+    async def hear_within(self, seconds: float) -> bytes:
+        """Receive a line that the other side sends within some seconds, however late this side reads it.
+
+        Raises:
+            TimeoutError: no line was sent, and none can be any more: the other side finds this end closed.
+            HungUp: as `hear`.
+            BrokenUpgradeMessage: as `hear`.
+        """
+        hearing = asyncio.ensure_future(self.hear())
+        try:
+            done, _ = await asyncio.wait((hearing,), timeout=max(0.0, seconds))
+            if done:
+                return hearing.result()
+            self._socket.shutdown(socket.SHUT_RD)  # a line sent before stays readable: unix(7)
+            try:
+                return await hearing
+            except HungUp:
+                raise TimeoutError from None
+        finally:
+            hearing.cancel()
 
     def tell_last(self, word: msgspec.Struct) -> None:
         """Send a message and close the channel; blocks, and needs no loop."""

@@ -13,6 +13,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -290,17 +291,25 @@ class Upgrade:
                     raise SuccessorGone("the new daemon took over before its time")
 
     async def _hand_over(self) -> None:
+        """Offer the service, and wait for the confirmation: a new daemon that has sent one in time serves, and stays.
+
+        Raises:
+            SuccessorGone: the new daemon has not taken over, and will not.
+        """
         assert self.successor is not None
         for door in self._doors():
             door.hold()
+        loop = asyncio.get_running_loop()
+        until = loop.time() + TAKE_TIME
+        counts = self._counts = OutgoingCounts(self._metrics)
+        first, rest = within(counts.changed(), COUNTS)
         try:
-            async with asyncio.timeout(TAKE_TIME):
-                counts = self._counts = OutgoingCounts(self._metrics)
-                first, rest = within(counts.changed(), COUNTS)
-                await self.successor.give(first)
-                while not isinstance(word := await self.successor.hear(), TakenOver):
-                    if isinstance(word, TakeoverFailed):
-                        raise SuccessorGone(word.reason, word.details)
+            with suppress(TimeoutError):  # whether the new daemon has read the offer, its answer tells
+                async with asyncio.timeout_at(until):
+                    await self.successor.give(first)
+            while not isinstance(word := await self.successor.hear(until - loop.time()), TakenOver):
+                if isinstance(word, TakeoverFailed):
+                    raise SuccessorGone(word.reason, word.details)
             for each in rest:
                 await self.successor.count(each)
         except TimeoutError:

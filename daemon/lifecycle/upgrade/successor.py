@@ -28,6 +28,7 @@ from tsctl.daemon.lifecycle.upgrade.messages import (
 )
 from tsctl.daemon.metrics.totals import Totals
 from tsctl.daemon.workers.processes.spawn import StartedTemplate
+from tsctl.handlers.texts.signals import signal_name
 
 LEAVE_TIME = 10.0  # seconds that an unwanted successor has to end its workers
 _TAIL = 20  # lines
@@ -89,14 +90,19 @@ class NewDaemon:
         with contextlib.suppress(HungUp):  # its end is about to be reported
             await self._channel.tell(self._inheritance)
 
-    async def hear(self) -> FromNew:
+    async def hear(self, within: float | None = None) -> FromNew:
         """Receive a message.
 
+        Args:
+            within: seconds in which it has to be sent; None for any time.
+
         Raises:
+            TimeoutError: it was not sent `within` these seconds, and none can be any more.
             SuccessorGone: the new daemon has ended, or broke the protocol.
         """
+        hearing = self._channel.hear() if within is None else self._channel.hear_within(within)
         try:
-            return decode_from_new(await self._channel.hear())
+            return decode_from_new(await hearing)
         except BrokenUpgradeMessage as error:
             raise SuccessorGone(f"the new daemon sent an invalid message: {error}") from None
         except HungUp:
@@ -154,7 +160,7 @@ class NewDaemon:
             return "closed its connection to the old one"
         if code >= 0:
             return f"ended with exit code {code}"
-        return f"was killed by {next((each.name for each in signal.Signals if each == -code), f'signal {-code}')}"
+        return f"was killed by {signal_name(-code)}"
 
 
 class Printed:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tsctl.daemon.config.config import Config
-from tsctl.daemon.core.errors import InvalidModel
+from tsctl.daemon.core.errors import InvalidModel, NotUnpacked
 from tsctl.daemon.models.archives.digests import holds_its_files, sums_of
 from tsctl.daemon.models.archives.download import Fetch, archive_of, throttled
 from tsctl.daemon.models.archives.unpack import (
@@ -143,7 +143,14 @@ class Directories:
         loop = asyncio.get_running_loop()
         report = throttled(partial(loop.call_soon_threadsafe, partial(progress, "unpacking")))
         while True:
-            unpacked = await asyncio.to_thread(unpack, archive, self._folder, self._limits, report, pinned)
+            removing = bool(self._removals)
+            try:
+                unpacked = await asyncio.to_thread(unpack, archive, self._folder, self._limits, report, pinned)
+            except NotUnpacked:
+                if not removing:
+                    raise
+                await self.removed()  # the disk may have been full of that
+                continue
             # Python 3.14 does not suspend where the thread has ended already: let its reports arrive first.
             await asyncio.sleep(0)
             if unpacked.is_dir():
@@ -189,7 +196,6 @@ class Archives:
         Raises:
             DaemonError: the archive cannot be found, downloaded or unpacked.
         """
-        await self._directories.removed()
         kept = self._directories.kept(request.sha256)
         if kept is not None and request.local_paths:  # pinned, and here already: the archive itself may be gone
             self._directories.use(kept)

@@ -19,6 +19,7 @@ from tsctl.daemon.workers.processes.output import Output, connect
 from tsctl.daemon.workers.processes.reaper import Process
 from tsctl.daemon.workers.processes.spawn import Pipes, ProcessSource, SpawnRequest, open_channels
 from tsctl.handlers import orders, wire
+from tsctl.handlers.texts.signals import signal_name
 
 LAST_WORDS = 0.1  # seconds
 TURNS = 10
@@ -192,7 +193,7 @@ class WorkerProcess:
         if self._process.lost:
             return Exit(None, self._process.lost, last, kind=UNREACHABLE)
         if code is not None and code < 0:
-            name = wire.signal_name(-code)
+            name = signal_name(-code)
             hint = " (perhaps by the kernel, out of memory)" if name == "SIGKILL" else ""
             from_outside = name == "SIGKILL"
             kind = "killed" if from_outside else "signal"

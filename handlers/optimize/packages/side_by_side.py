@@ -69,7 +69,8 @@ def start(apart: Apart, work: Callable[[], T], *refusals: type[Exception]) -> Ca
         try:
             return pickle.dumps(work())
         except refusals as error:
-            return pickle.dumps(next(kind for kind in refusals if isinstance(error, kind))(str(error)))
+            kind = next(kind for kind in refusals if isinstance(error, kind))
+            return pickle.dumps(error if type(error) is kind else kind(str(error)))  # a class of ours is there, too
 
     waiting = apart(told)
 

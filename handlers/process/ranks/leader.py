@@ -20,6 +20,7 @@ import msgspec
 
 from tsctl.handlers import wire
 from tsctl.handlers.frame_reader import FrameReader
+from tsctl.handlers.texts.signals import signal_name
 
 LATE = 5.0  # seconds
 
@@ -285,7 +286,7 @@ class Leader:
         except subprocess.TimeoutExpired:
             how, killed = "closed its connection", False
         else:
-            how = f"was killed by {wire.signal_name(-code)}" if code < 0 else f"exited with code {code}"
+            how = f"was killed by {signal_name(-code)}" if code < 0 else f"exited with code {code}"
             killed = code == -signal.SIGKILL
         lost = self._lost_gpus.get(other.rank)
         self._leave(f"rank {other.rank} {how}" if lost is None else f"rank {other.rank}: {lost}", killed=killed)

@@ -34,6 +34,7 @@ grpc: Any = load_grpc()
 INFERENCE = "org.pytorch.serve.grpc.inference.InferenceAPIsService"
 HEALTH = "grpc.health.v1.Health"
 MOST_UNREAD = 10_000_000  # bytes of answers that are being written
+KEEP_ALIVE = 75.0  # seconds
 PATIENCE = 20.0  # seconds until a test that hangs fails
 
 
@@ -73,9 +74,9 @@ class GrpcHouse:
             methods |= methods_of(OpenInferenceService(name, self.parts))
         writing = Writing(self.sending, self.house.clock)
         self.receiving = ReceiveBudget()
-        incoming = Incoming(self.house.clock, most, self.receiving, 60.0)
+        self.incoming = Incoming(self.house.clock, most, self.receiving, 60.0, KEEP_ALIVE)
         self.calls = Calls(
-            self.grpc, methods, self.house.clock, arrivals, writing, incoming, tokens, self._note, clients, calls,
+            self.grpc, methods, self.house.clock, arrivals, writing, self.incoming, tokens, self._note, clients, calls,
             proxies=proxies,
         )  # fmt: skip
         at_once = SHARE * (calls + 10)  # one connection makes all

@@ -47,7 +47,7 @@ class Running:
         loop.set_exception_handler(lambda loop, context: None)  # grpc leaves some of its own unread
         grpc, clock = load_grpc(), LoopClock(loop)
         methods = methods_of(HealthService(Registry(), lambda: True, ()), open=True)
-        incoming = Incoming(clock, 1 << 20, ReceiveBudget(), 60.0)
+        incoming = Incoming(clock, 1 << 20, ReceiveBudget(), 60.0, 75.0)
         calls = Calls(grpc, methods, clock, Arrivals(clock), Writing(SendBudget(), clock), incoming)
         server = GrpcServer(grpc, calls, 1 << 20)
         (self.port,) = server.bind([("127.0.0.1", 0)])

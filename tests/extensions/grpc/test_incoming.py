@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from tests.extensions.grpc.client import grpc, grpc_house, prediction
+from tests.extensions.grpc.client import KEEP_ALIVE, grpc, grpc_house, prediction
 from tests.extensions.grpc.test_predictions import failure
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import BadRequest, ReceivedTooSlowly
 from tsctl.daemon.extensions.grpc.torchserve import InferenceService
-from tsctl.daemon.extensions.grpc.waiting.incoming import AT_ONCE, MUCH, SLOW, Incoming, Sockets
+from tsctl.daemon.extensions.grpc.waiting.incoming import AT_ONCE, MUCH, SLOW, Activity, Incoming, Sockets, StreamIdle
 from tsctl.daemon.http.bounds.receiving import NoRoom, ReceiveBudget
 
 MIB = 1024 * 1024
@@ -33,20 +33,20 @@ class Clients:
         self.clock = FakeClock()
         self.budget = ReceiveBudget(limit)
         self.sent: dict[str, int] = {}
-        self.incoming = Incoming(self.clock, most, self.budget, TIMEOUT, self._received)
+        self.incoming = Incoming(self.clock, most, self.budget, TIMEOUT, KEEP_ALIVE, self._received)
         self._messages: list[asyncio.Future[bytes]] = []
 
     def _received(self, peers: Collection[str]) -> Mapping[str, int]:
         return {peer: self.sent.get(peer, 0) for peer in peers}
 
-    async def call(self, peer: str = "a", *, timed: bool = True) -> asyncio.Task[bytes]:
-        """Begin to read a message."""
+    async def call(self, peer: str = "a", activity: Activity | None = None) -> asyncio.Task[bytes]:
+        """Begin to read a message; `activity` is that of its stream."""
 
         async def read() -> bytes:
             self._messages.append(asyncio.get_running_loop().create_future())
             return await self._messages[-1]
 
-        task = asyncio.ensure_future(self.incoming.read(peer, read, timed=timed))
+        task = asyncio.ensure_future(self.incoming.read(peer, read, activity))
         await self.turn()
         return task
 
@@ -190,18 +190,36 @@ async def test_few_slow_calls_are_neither_measured_nor_ended() -> None:
     await end(*calls)
 
 
-async def test_a_message_has_the_time_of_a_body_and_a_stream_may_be_silent() -> None:
+async def test_a_message_has_the_time_of_a_body_and_a_silent_stream_that_of_a_connection() -> None:
     clients = Clients()
-    late, silent = await clients.call(), await clients.call(timed=False)
+    late, silent = await clients.call(), await clients.call(activity=Activity(clients.clock.now))
 
     await clients.pass_by(TIMEOUT - 1.0)
     assert not late.done()
     await clients.pass_by(2.0)
-
     with pytest.raises(ReceivedTooSlowly, match="that --body-timeout allows"):
         await late
     assert not silent.done()
-    await end(silent)
+    await clients.pass_by(KEEP_ALIVE - TIMEOUT)
+
+    with pytest.raises(StreamIdle, match=r"was idle for 75 s, as long as --keep-alive allows\. Open another one"):
+        await silent
+
+
+async def test_a_stream_is_not_idle_while_its_requests_are_answered() -> None:
+    clients = Clients()
+    activity = Activity(clients.clock.now)
+    activity.begin()
+    reading = await clients.call(activity=activity)
+
+    await clients.pass_by(2 * KEEP_ALIVE)
+    activity.end()
+    await clients.pass_by(KEEP_ALIVE - 2.0)
+    assert not reading.done()
+    await clients.pass_by(4.0)
+
+    with pytest.raises(StreamIdle):
+        await reading
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])

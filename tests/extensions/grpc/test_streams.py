@@ -1,12 +1,16 @@
-"""Streamed answers over gRPC: each piece is a message, and the worker waits for a client that reads slowly."""
+"""Streams over gRPC: each piece is a message, the worker waits for a client that reads slowly, and idle ones end."""
 
+import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.api.inference.test_streaming import Flow
-from tests.extensions.grpc.client import GrpcHouse, grpc_house, prediction
+from tests.extensions.grpc.client import INFERENCE, KEEP_ALIVE, GrpcHouse, grpc_house, prediction
 from tsctl.daemon.core.job import Job, Piece, Reply
+from tsctl.daemon.extensions.grpc.protos.messages import message_class
 
 pytestmark = pytest.mark.slow  # a real server and client
 
@@ -83,3 +87,50 @@ async def test_a_whole_call_of_a_streaming_model_joins_the_pieces(tmp_path: Path
         made.house.clock.advance(10.0)
 
         assert (await made.settled(call)).prediction == b"first last"
+
+
+async def asked(*requests: Any) -> AsyncIterator[Any]:
+    """Send requests, and leave the stream open."""
+    for request in requests:
+        yield request
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("call", "owner"),
+    [("ModelStreamInfer", "inference.GRPCInferenceService"), ("StreamPredictions2", INFERENCE)],
+)
+async def test_a_stream_whose_client_asks_for_nothing_ends_and_others_have_its_place(
+    call: str, owner: str, tmp_path: Path
+) -> None:
+    async with grpc_house(tmp_path, calls=1) as made:
+        await made.house.serve("m")
+        stream = made.call(call, asked(), owner)
+        await made.house.until(lambda: "1 read" in repr(made.incoming))
+        with pytest.raises(made.grpc.aio.AioRpcError, match="RESOURCE_EXHAUSTED"):
+            await made.settled(made.call("Predictions", prediction("m")))
+
+        made.house.clock.advance(KEEP_ALIVE + 1.0)
+
+        with pytest.raises(made.grpc.aio.AioRpcError, match="DEADLINE_EXCEEDED") as ended:
+            await made.settled(stream.read())
+        assert "--keep-alive" in str(ended.value.details())
+        await made.settled(made.call("Predictions", prediction("m")))
+
+
+async def test_a_stream_lives_while_one_of_its_requests_waits_for_its_answer(tmp_path: Path) -> None:
+    async with grpc_house(tmp_path) as made:
+        made.house.engine.batch_time = lambda _size: 2 * KEEP_ALIVE
+        made.house.engine.answer = lambda _job: Reply(200, b'{"outputs": []}')
+        model = await made.house.serve("m", config="responseTimeout: 300")
+        request = message_class("inference.ModelInferRequest")(model_name="m")
+        request.inputs.add(name="a", datatype="INT32", shape=[1]).contents.int_contents.append(7)
+        made.stream = made.call("ModelStreamInfer", asked(request), "inference.GRPCInferenceService")
+        await made.house.until(lambda: model.running and "1 read" in repr(made.incoming))
+
+        made.house.clock.advance(2 * KEEP_ALIVE)
+
+        answer = await made.settled(made.stream.read())
+        assert (answer.error_message, answer.infer_response.model_name) == ("", "m")
+        assert "1 read" in repr(made.incoming)  # the next request
+        made.stream.cancel()

@@ -11,8 +11,9 @@ import pytest
 
 from tests.handlers.optimize.conftest import Forked
 from tsctl.handlers.optimize.packages.recording import NotExportable
-from tsctl.handlers.optimize.packages.side_by_side import Work, run_side_by_side
+from tsctl.handlers.optimize.packages.side_by_side import Work, run_side_by_side, start
 from tsctl.handlers.process.forking import start_apart
+from tsctl.handlers.sdk.errors import HandlerError
 
 pytestmark = pytest.mark.slow
 
@@ -69,6 +70,17 @@ def test_a_refusal_is_told_wherever_it_happened_and_no_process_is_left(
         run(2, monkeypatch, **works)
 
     assert forked.none_is_left()
+
+
+def test_an_error_keeps_its_reason_on_the_way_from_another_process() -> None:
+    def check() -> None:
+        raise HandlerError("`optimize: bf16` cannot be done: no fast path", "no fast path")
+
+    waiting = start(partial(start_apart, 1, ()), check, HandlerError)
+
+    with pytest.raises(HandlerError, match=r"^`optimize: bf16` cannot be done: no fast path$") as told:
+        waiting()
+    assert told.value.refused == "no fast path"
 
 
 def test_without_memory_for_a_process_all_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:

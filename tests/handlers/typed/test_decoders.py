@@ -1,5 +1,6 @@
 """Bodies are decoded by what the parameter is, and no more often than that takes."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -25,18 +26,34 @@ def test_a_body_that_is_no_json_is_not_parsed_again_for_a_member(monkeypatch: py
     assert searched == ["numbers"]  # in the other one
 
 
-def test_a_type_whose_own_check_fails_fails_its_row_alone() -> None:
+@pytest.mark.parametrize(
+    ("raised", "status", "text"),
+    [
+        pytest.param(KeyError("lily"), 400, "`flowers`: KeyError: 'lily'", id="a key that is not there"),
+        pytest.param(ZeroDivisionError("by 0"), 400, "`flowers`: ZeroDivisionError: by 0", id="a number for nothing"),
+        pytest.param(AssertionError("no rose"), 400, "`flowers`: AssertionError: no rose", id="an assertion"),
+        pytest.param(ValueError("no rose"), 400, "`flowers`: no rose", id="an error of the value"),
+        pytest.param(NameError("price"), 503, "Prediction failed: NameError: price", id="a bug"),
+        pytest.param(OSError("no file"), 503, "Prediction failed: OSError: no file", id="a fault of the machine"),
+    ],
+)
+def test_code_of_a_type_fails_its_row_alone_with_400_where_it_refuses_the_value(
+    raised: Exception, status: int, text: str
+) -> None:
     @dataclass
     class Flower:
         name: str
 
         def __post_init__(self) -> None:
-            self.price = {"rose": 3}[self.name]
+            if self.name != "rose":
+                raise raised
 
     def predict(flowers: list[Flower]) -> list[int]:
-        return [each.price for each in flowers]
+        return [len(flowers)] * len(flowers)
 
-    known, unknown = ask(predict, b'{"name": "rose"}', b'{"name": "lily"}', content_type="application/json")
+    other, lily = (json.dumps({"name": name}).encode() for name in ("rose", "lily"))
+    answers = ask(predict, other, lily, other, content_type="application/json")
 
-    assert (known.status, known.body) == (200, b"3")
-    assert (unknown.status, b"`flowers`: KeyError: 'lily'" in unknown.body) == (400, True)
+    assert [each.status for each in answers] == [200, status, 200]
+    assert text in answers[1].body.decode()
+    assert {answers[0].body, answers[2].body} == {b"2"}

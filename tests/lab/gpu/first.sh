@@ -15,7 +15,7 @@ look() {
     python3 -m pip show torch torchvision pytest pillow numpy msgspec 2> /dev/null | grep -E "^(Name|Version)" | paste - -
     python3 -c "import torch; torch.ones(1, device='cuda'); print(torch.__version__, torch.cuda.get_device_properties(0))"
     python3 -c "import tsctl.daemon.http.connection as compiled; print(compiled.__file__)"
-    python3 -c "from tsctl.cli import main; main()" doctor
+    python3 -m tsctl doctor
 }
 
 {

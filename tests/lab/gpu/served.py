@@ -92,7 +92,7 @@ def watched(index: str) -> Iterator[list[float]]:
 
 def doctor() -> str:
     """Return what `tsctl doctor` says about GPUs: its line."""
-    command = [sys.executable, "-c", "from tsctl.cli import main; main()", "doctor"]
+    command = [sys.executable, "-m", "tsctl", "doctor"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     lines = [" ".join(line.split()) for line in done.stdout.splitlines() if line.lstrip().startswith("GPU")]
     return lines[0] if lines else f"`tsctl doctor` ended with exit code {done.returncode}: {done.stderr.strip()}"

@@ -1,5 +1,7 @@
 """The messages between two daemons, possibly of different versions."""
 
+import socket
+
 import msgspec
 import pytest
 
@@ -7,6 +9,7 @@ from tsctl.daemon.__main__ import parse_arguments
 from tsctl.daemon.lifecycle.upgrade.messages import (
     Bound,
     BrokenUpgradeMessage,
+    Channel,
     Expected,
     FromNew,
     Inheritance,
@@ -72,3 +75,39 @@ def test_anything_else_is_broken(line: bytes) -> None:
         decode_from_new(line)
     with pytest.raises(BrokenUpgradeMessage):
         decode(line, TakeOver)
+
+
+class LastMoment(socket.socket):
+    """A socket whose peer sends a line in the moment before this end is closed for it."""
+
+    def shutdown(self, how: int) -> None:
+        self.peer.sendall(encode(TakenOver()))
+        super().shutdown(how)
+
+    def __init__(self, ours: socket.socket, peer: socket.socket) -> None:
+        super().__init__(fileno=ours.detach())
+        self.peer = peer
+
+
+async def test_a_line_that_was_sent_in_time_is_received_however_late_it_is_read() -> None:
+    ours, theirs = socket.socketpair()
+    channel = Channel(LastMoment(ours, theirs))
+
+    with theirs:
+        line = await channel.hear_within(0.0)
+    channel.close()
+
+    assert decode_from_new(line) == TakenOver()
+
+
+async def test_after_the_time_for_a_line_none_can_be_sent() -> None:
+    ours, theirs = socket.socketpair()
+    channel = Channel(ours)
+
+    with theirs:
+        with pytest.raises(TimeoutError):
+            await channel.hear_within(0.0)
+
+        with pytest.raises(BrokenPipeError):
+            theirs.sendall(encode(TakenOver()))
+    channel.close()

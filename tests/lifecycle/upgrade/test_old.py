@@ -43,8 +43,9 @@ class FakeSuccessor(NewDaemon):
     async def introduce(self) -> None:
         self.did.append("introduced")
 
-    async def hear(self) -> FromNew:
-        word = await self.words.get()
+    async def hear(self, within: float | None = None) -> FromNew:
+        sent = not self.words.empty()  # and is received, then, also after the time
+        word = self.words.get_nowait() if sent else await asyncio.wait_for(self.words.get(), within)
         if isinstance(word, Exception):
             raise word
         return word
@@ -186,6 +187,21 @@ async def test_one_that_does_not_take_the_place_is_killed(tmp_path: Path, monkey
 
     assert old.successor.did == ["introduced", "closed the door", "given", "killed", "opened the door"]
     assert old.serves()
+
+
+async def test_one_that_answers_an_offer_which_took_too_long_to_send_is_the_daemon(
+    bench: StubDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "TAKE_TIME", 0.0)
+
+    class ReadAtLast(FakeSuccessor):
+        async def give(self, counts: list[Totals]) -> None:
+            self.words.put_nowait(TakenOver())
+            await asyncio.Event().wait()
+
+    old = Old(bench, ReadAtLast(ReadyToTakeOver("2.0")))
+
+    assert (await old.ask())["new"]["pid"] == 4711
 
 
 async def test_what_a_new_daemon_acknowledged_before_it_died_is_not_overwritten(

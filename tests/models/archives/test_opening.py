@@ -1,18 +1,21 @@
 """An opened archive stays if a model was made of it, and leaves nothing if none was."""
 
 import asyncio
+import shutil
+import threading
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests.kit.archives import model_files, write_files, write_mar
 from tests.kit.build import make_config
 from tsctl.daemon import paths
-from tsctl.daemon.core.errors import ArchiveNotFound, Conflict
-from tsctl.daemon.models.archives import download
+from tsctl.daemon.core.errors import ArchiveNotFound, Conflict, NotUnpacked
+from tsctl.daemon.models.archives import download, opening
 from tsctl.daemon.models.archives.opening import Archives, Contents, Directories
-from tsctl.daemon.models.archives.unpack import Limits
+from tsctl.daemon.models.archives.unpack import Limits, unpack
 from tsctl.daemon.models.registrar import no_progress
 from tsctl.daemon.models.request import Registration
 
@@ -100,3 +103,58 @@ async def test_a_single_file_is_served_where_it_is(url: str, tmp_path: Path) -> 
 
     assert await opened.open(url) == Contents(opened.store)
     assert opened.unpacked == []
+
+
+class SlowRemoval:
+    """Removals of directories that nothing uses wait until `go` is set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.go = threading.Event()
+        self._remove = shutil.rmtree
+        monkeypatch.setattr(shutil, "rmtree", self.remove)
+
+    def remove(self, directory: Path, **options: Any) -> None:
+        if directory.name.startswith(opening.REMOVED):
+            self.go.wait()
+        self._remove(directory, **options)
+
+
+async def test_an_archive_is_opened_while_the_files_of_another_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, removal = Opened(tmp_path), SlowRemoval(monkeypatch)
+    write_mar(opened.store / "m.mar", model_files())
+    with pytest.raises(Conflict):
+        await opened.open("m.mar", Conflict("m", "1.0"))
+
+    try:
+        contents = await asyncio.wait_for(opened.open("m.mar"), 30.0)
+    finally:
+        removal.go.set()
+    await opened.directories.removed()
+
+    assert opened.unpacked == [contents.unpacked]
+
+
+@pytest.mark.parametrize("freed", [True, False], ids=["enough is removed", "the disk stays full"])
+async def test_a_disk_that_is_full_of_what_is_being_removed_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, freed: bool
+) -> None:
+    opened, removal = Opened(tmp_path), SlowRemoval(monkeypatch)
+    write_mar(opened.store / "m.mar", model_files())
+    with pytest.raises(Conflict):
+        await opened.open("m.mar", Conflict("m", "1.0"))
+
+    def unpacked(archive: Path, *arguments: Any) -> Path:
+        full = not (removal.go.is_set() and freed)
+        removal.go.set()
+        if full:
+            raise NotUnpacked("m.mar", opened.folder, "No space left on device")
+        return unpack(archive, *arguments)
+
+    monkeypatch.setattr(opening, "unpack", unpacked)
+    if freed:
+        assert (await opened.open("m.mar")).directory.is_dir()
+    else:
+        with pytest.raises(NotUnpacked, match="No space left"):
+            await opened.open("m.mar")

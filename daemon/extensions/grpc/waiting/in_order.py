@@ -4,7 +4,7 @@ A client that does not read slows the answers down: of each request at most `AHE
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from typing import Any, TypeVar
 
 from tsctl.daemon.core.steps import Steps
@@ -82,7 +82,7 @@ class _End:
 
 
 async def in_order(
-    requests: AsyncIterator[Any], answers: Callable[[Any], AsyncGenerator[Any]], size: Callable[[Any], int]
+    requests: AsyncIterable[Any], answers: Callable[[Any], AsyncGenerator[Any]], size: Callable[[Any], int]
 ) -> AsyncGenerator[Any]:
     """Yield the answers to each request, all of one request before those of the next.
 

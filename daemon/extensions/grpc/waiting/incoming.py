@@ -9,6 +9,7 @@ A message that nobody reads stays with its client, but for a window of 64 KiB. S
     has left its turn                  reads on, and the part of its message that is there counts in the budget
     the budget is exceeded             slow calls end, the youngest of the connection that holds the most first
     has read for the timeout           ends
+    waits for a stream's next request  may, while the stream is busy, and for the time of an idle connection then
 
 gRPC does not say how much of a message has come. So while calls read slowly, and there are more than a few, the
 kernel's count of each connection's bytes is compared with the messages that have come whole. What came before that is
@@ -21,11 +22,12 @@ import os
 import socket
 import struct
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from typing import Any, TypeVar
 
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.errors import DaemonError, ReceivedTooSlowly
+from tsctl.daemon.core.timing import duration
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 
 CALLS = 1000  # or ten for each job that may wait for a version
@@ -54,6 +56,49 @@ class TooManyWatchers(DaemonError):
 
     def __init__(self, limit: int, whose: str) -> None:
         super().__init__(f"Too many calls of Health/Watch: the limit is {limit} {whose}. Call Check instead.")
+
+
+class StreamIdle(DaemonError):
+    """A stream, which is one of the calls that run at once, has not been used for a while."""
+
+    status = 408
+    kind = "RequestTimeoutException"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"The stream was idle for {duration(seconds)}, as long as --keep-alive allows. Open another one to go on."
+        )
+
+
+class Activity:
+    """The work of a stream while it reads: requests that are being answered, an answer that is being written."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._under_way = 0
+        self._ended = now()
+
+    def begin(self) -> None:
+        self._under_way += 1
+
+    def end(self) -> None:
+        self._under_way -= 1
+        self._ended = self._now()
+
+    def idle_for(self, now: float) -> float:
+        """Return the seconds for which the stream has had nothing to do."""
+        return 0.0 if self._under_way else now - self._ended
+
+
+class Requests:
+    """The requests of a stream, as they come; `activity` is told of those that are answered while others are read."""
+
+    def __init__(self, requests: AsyncIterator[Any], activity: Activity) -> None:
+        self._requests = requests
+        self.activity = activity
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self._requests
 
 
 def calls_at_once(queue_jobs: int) -> int:
@@ -134,12 +179,12 @@ Received = Callable[[Collection[str]], Mapping[str, int]]
 
 
 class _Read:
-    __slots__ = ("began", "error", "peer", "task", "timed", "turn")
+    __slots__ = ("activity", "began", "error", "peer", "task", "turn")
 
-    def __init__(self, peer: str, began: float, timed: bool) -> None:
+    def __init__(self, peer: str, began: float, activity: Activity | None) -> None:
         self.peer = peer
         self.began = began
-        self.timed = timed
+        self.activity = activity
         self.turn = True
         self.task = asyncio.current_task()
         self.error: DaemonError | None = None
@@ -179,6 +224,7 @@ class Incoming:
         most: bytes of one message.
         receiving: the budget of bodies that arrive.
         timeout: seconds that a message may take to come.
+        keep_alive: seconds that a stream may be idle.
         received: as `Sockets.received`.
         noted: called with the bytes of each message.
     """
@@ -189,12 +235,14 @@ class Incoming:
         most: int,
         receiving: ReceiveBudget,
         timeout: float,
+        keep_alive: float,
         received: Received | None = None,
         noted: Callable[[int], None] = lambda size: None,
     ) -> None:
         self._clock = clock
         self._receiving = receiving
         self._timeout = timeout
+        self._keep_alive = keep_alive
         self._received = received or Sockets().received
         self._noted = noted
         self._few = int(max(1, min(AT_ONCE, receiving.limit // (TWICE * most))))  # read, however large they are
@@ -212,21 +260,22 @@ class Incoming:
     def __repr__(self) -> str:
         return f"<Incoming {len(self._reads)} read, {len(self._waiting)} wait, {self._counted} bytes>"
 
-    async def read(self, peer: str, read: Callable[[], Awaitable[T]], *, timed: bool = True) -> T:
+    async def read(self, peer: str, read: Callable[[], Awaitable[T]], activity: Activity | None = None) -> T:
         """Return what `read` returns, in turn: a message from a peer, or its end.
 
         Args:
-            timed: the message has to come in time; False in a stream, which may be silent.
+            activity: of the stream whose next message is read, which may take its time; None for the message of a call.
 
         Raises:
             NoRoom: the budget is exceeded, and the message has not come for a while.
-            ReceivedTooSlowly: the message has not come in time.
+            ReceivedTooSlowly: the message of a call has not come in time.
+            StreamIdle: nothing has come while the stream was idle for too long.
         """
         if self._taken < self._turns:
             self._taken += 1
         else:
             await self._turn()
-        this = _Read(peer, self._clock.now(), timed)
+        this = _Read(peer, self._clock.now(), activity)
         self._reads[this] = None
         self._look_later()
         if self._measuring and peer not in self._connections:
@@ -305,8 +354,11 @@ class Incoming:
         now = self._clock.now()
         slow = [each for each in self._reads if each.began <= now - SLOW]
         for each in slow:
-            if each.timed and each.began <= now - self._timeout:
-                each.end(ReceivedTooSlowly(self._timeout, "--body-timeout"))
+            if each.activity is None:
+                if each.began <= now - self._timeout:
+                    each.end(ReceivedTooSlowly(self._timeout, "--body-timeout"))
+            elif min(now - each.began, each.activity.idle_for(now)) >= self._keep_alive:
+                each.end(StreamIdle(self._keep_alive))
         much = self._measure(slow if self._many else []) >= MUCH
         if self._largest > 1 and not much:
             self._allow(self._largest // 2)

@@ -34,7 +34,7 @@ from tsctl.daemon.extensions.optimizing.measuring.candidates import (
     sets_of_trial,
 )
 from tsctl.daemon.extensions.optimizing.measuring.harness import HarnessLoadFailed, SampleFailed
-from tsctl.daemon.extensions.optimizing.measuring.turns import CANNOT, SetTurns
+from tsctl.daemon.extensions.optimizing.measuring.turns import SetTurns
 from tsctl.daemon.models.archives.manifest import read_yaml
 from tsctl.daemon.tools.telling import tell
 from tsctl.daemon.workers.cores import chosen_threads, threads_for, usable_cores
@@ -173,18 +173,11 @@ def spec_of(model: Mapping[str, Any]) -> WorkerSpec:
         retry=False,
         devices=model["devices"],
         gpu_names=model.get("gpuNames", ()),
-        told={"device_type": served.get("deviceType")},
+        told={"device_type": served.get("deviceType"), "quiet": True},  # the result has the reasons of refusals
         python=None if python is None else Path(python),
         cpus=model.get("cpus", ()),
-        log=log,
+        log=lambda text, pid, stream: print(text, file=sys.stderr),  # noqa: T201 - the worker's output
     )
-
-
-def log(text: str, pid: int, stream: str) -> None:  # noqa: ARG001
-    """Print lines of a worker's output, but none with the reason of a refusal, which the result has."""
-    for line in text.splitlines():
-        if not (line.startswith("HandlerError: `optimize: ") and CANNOT in line):
-            print(line, file=sys.stderr)  # noqa: T201
 
 
 def told(work: Callable[[], None]) -> int:

@@ -21,11 +21,17 @@ class SampleFailed(Exception):
 
 
 class HarnessLoadFailed(Exception):
-    """The throw-away worker did not load; `details` is the handler's traceback."""
+    """The throw-away worker did not load.
 
-    def __init__(self, message: str, details: str = "") -> None:
+    Attributes:
+        details: the handler's traceback.
+        refused: why optimisations cannot be done, if that is the reason; else empty.
+    """
+
+    def __init__(self, message: str, details: str = "", refused: str = "") -> None:
         super().__init__(message)
         self.details = details
+        self.refused = refused
 
 
 class Harness:
@@ -53,7 +59,7 @@ class Harness:
         while not self._pool.ready:
             failure = self._pool.failure
             if failure is not None:
-                raise HarnessLoadFailed(failure.error, failure.traceback)
+                raise HarnessLoadFailed(failure.error, failure.traceback, failure.refused)
             self._changed.clear()
             await self._changed.wait()
 

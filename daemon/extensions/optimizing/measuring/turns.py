@@ -103,7 +103,6 @@ def is_enough(
 # In a trial an unsure result goes on for so many times `seconds`, a minute: what was compiled for it has taken longer,
 # and the whole trial would be made again.
 PATIENCE = 30
-CANNOT = "cannot be done: "  # after the name of the exception and that of the optimisation
 
 Tell = Callable[..., None]  # stage, **facts
 
@@ -190,7 +189,7 @@ class SetTurns:
             speed = await self._race(ours, theirs)
             return Compared(row_of(candidate, theirs.worker, load, speed.having, self._spec.batch_size), speed)
         except HarnessLoadFailed as error:
-            return TrialRow(optimize=candidate.text, now=False, refused=reason_of(str(error)))
+            return TrialRow(optimize=candidate.text, now=False, refused=error.refused or str(error))
         except SampleFailed as error:
             reason = f"cannot answer the request: {str(error).splitlines()[0]}"
             return TrialRow(optimize=candidate.text, now=False, refused=reason)
@@ -226,11 +225,6 @@ class SetTurns:
     def _harness(self, names: Sequence[str]) -> Harness:
         spec = replace(self._spec, told={**self._spec.told, "optimize": list(names)})
         return Harness(self._engine, self._clock, spec, self._threads, self._params)
-
-
-def reason_of(message: str) -> str:
-    """Return the reason in a worker's message, without the names in front of it."""
-    return message.partition(CANNOT)[2] or message
 
 
 def row_of(candidate: OptimizationSet, worker: Worker, load: float, seconds: float, size: int) -> TrialRow:

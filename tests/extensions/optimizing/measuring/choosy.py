@@ -18,7 +18,7 @@ class Choosy(StubEngine):
 
     def __init__(
         self,
-        refusals: dict[str, str] | None = None,
+        refusals: dict[str, LoadFailure] | None = None,
         outcomes: dict[str, Sequence[Optimized]] | None = None,
         answer: Callable[[Job], Reply] = lambda job: DONE,
     ) -> None:
@@ -28,8 +28,7 @@ class Choosy(StubEngine):
 
     def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> StubWorker:
         name = ",".join(spec.told["optimize"])
-        reason = self.refusals.get(name)
-        self.load_failure = None if reason is None else LoadFailure(reason)
+        self.load_failure = self.refusals.get(name)
         self.report = Loaded(0.0, own_handle=False, optimized=list(self.outcomes.get(name, ())))
         worker = super().start_worker(spec, events, batches)
         self.alive.append(sum(each.state is not WorkerState.EXITED for each in self.workers))

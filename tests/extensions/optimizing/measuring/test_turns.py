@@ -9,10 +9,10 @@ import pytest
 from tests.extensions.optimizing.measuring.choosy import DONE, Choosy
 from tests.kit.build import make_spec
 from tsctl.daemon.core.job import Job, Param, Reply
-from tsctl.daemon.extensions.optimizing.measuring.__main__ import log
 from tsctl.daemon.extensions.optimizing.measuring.candidates import OptimizationSet, sets_of_trial
 from tsctl.daemon.extensions.optimizing.measuring.harness import HarnessLoadFailed, SampleFailed
-from tsctl.daemon.extensions.optimizing.measuring.turns import SetTurns, reason_of
+from tsctl.daemon.extensions.optimizing.measuring.turns import SetTurns
+from tsctl.daemon.workers.engine import LoadFailure
 from tsctl.handlers.wire import Optimized
 
 SETS = sets_of_trial([("none",), (), ("compile",)], large_jpeg=False)
@@ -84,12 +84,21 @@ async def test_a_load_counts_without_what_it_waited_for_a_core(processor_time: f
     assert [row.load for row in rows] == [counted or each.load_time for each in (plain, now, compiled)]
 
 
-async def test_a_set_that_is_refused_is_a_row_with_the_reason_and_the_next_one_is_measured() -> None:
-    engine = Choosy({"bf16": "HandlerError: `optimize: bf16` cannot be done: it needs AVX512_BF16"})
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        pytest.param(LoadFailure("HandlerError: …", refused="it needs AVX512"), "it needs AVX512", id="refused"),
+        pytest.param(LoadFailure("the worker exited"), "the worker exited", id="another failure, with all its words"),
+    ],
+)
+async def test_a_set_that_does_not_load_is_a_row_with_the_reason_and_the_next_one_is_measured(
+    failure: LoadFailure, reason: str
+) -> None:
+    engine = Choosy({"bf16": failure})
 
     rows = await turns(engine).measure_sets(sets_of_trial([("none",), (), ("bf16",), ("compile",)], large_jpeg=False))
 
-    assert [row.refused for row in rows] == ["", "", "it needs AVX512_BF16", ""]
+    assert [row.refused for row in rows] == ["", "", reason, ""]
     assert rows[2].gain is None and rows[3].gain is not None
 
 
@@ -117,7 +126,7 @@ async def test_a_set_whose_model_cannot_answer_is_a_refused_row() -> None:
 
 async def test_where_the_set_of_now_does_not_load_there_is_no_result() -> None:
     with pytest.raises(HarnessLoadFailed):
-        await turns(Choosy({"": "HandlerError: no"})).measure_sets(SETS)
+        await turns(Choosy({"": LoadFailure("HandlerError: no")})).measure_sets(SETS)
 
 
 async def test_where_the_set_of_now_cannot_answer_there_is_no_result() -> None:
@@ -171,15 +180,3 @@ async def test_an_optimisation_of_the_set_that_found_nothing_to_do_is_missing_in
     rows = await turns(engine, trial=False).measure_sets([PLAIN, INT8])
 
     assert rows[1].missing == "int8 was left out: no layer of that kind"
-
-
-def test_a_reason_without_names_in_front_stays_whole() -> None:
-    assert reason_of("the worker exited while it was loading") == "the worker exited while it was loading"
-
-
-def test_reasons_are_left_to_the_result_and_what_else_a_worker_prints_is_shown(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    log("loading\nHandlerError: `optimize: bf16` cannot be done: it needs AVX512_BF16\n\nloaded", 1, "stderr")
-
-    assert capsys.readouterr() == ("", "loading\n\nloaded\n")
