@@ -201,19 +201,23 @@ def _refused(sentence: str) -> Iterator[None]:
 
 
 def load_eager(model_file: Path, weights: Path | None, config: Mapping[str, Any]) -> nn.Module:
-    """Make the one model class of a file, in main memory, and load its weights.
+    """Make the model of a file's one class, in main memory, and load its weights.
+
+    The class is a torch.nn.Module; or, as in TorchServe, the file's only one, and makes such a module.
 
     Raises:
         HandlerError: the file defines no model class or several, or the weights do not fit.
     """
-    module = import_file(model_file)
-    classes = [each for each in classes_of(module) if issubclass(each, nn.Module)]
+    defined = classes_of(import_file(model_file))
+    classes = [each for each in defined if issubclass(each, nn.Module)]
     if len(classes) > 1:  # ignore base classes of the model
         classes = [each for each in classes if not any(each in other.__mro__[1:] for other in classes)]
-    if len(classes) != 1:
-        names = ", ".join(each.__name__ for each in classes) or "none"
-        raise HandlerError(f"{model_file.name} should define exactly one torch.nn.Module, and defines {names}")
-    model: nn.Module = classes[0]()
+    named = ", ".join(each.__name__ for each in classes) or "none"
+    if not classes and len(defined) == 1:
+        classes = defined
+    model: Any = classes[0]() if len(classes) == 1 else None
+    if not isinstance(model, nn.Module):
+        raise HandlerError(f"{model_file.name} should define exactly one torch.nn.Module, and defines {named}")
     if weights is not None:
         state = read_weights(weights, config, mapped=copies_weights(model))
         if isinstance(state, nn.Module):
