@@ -92,6 +92,17 @@ class WorkflowsNotServed(ResourceNotFound):
         )
 
 
+class TokensNotMade(ResourceNotFound):
+    """The request is TorchServe's for a new token."""
+
+    def __init__(self) -> None:
+        DaemonError.__init__(
+            self,
+            "Tokens are not made by the daemon: whoever starts it names them, `--token-file` and"
+            " `--inference-token-file`, and none expires while it runs.",
+        )
+
+
 class MethodNotAllowed(DaemonError):
     """The route exists, but not with this method."""
 

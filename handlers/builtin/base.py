@@ -25,14 +25,15 @@ from tsctl.handlers.builtin.support.model_inputs import (
     tensors_of,
 )
 from tsctl.handlers.builtin.support.model_outputs import items_of_outputs, outputs_of
-from tsctl.handlers.builtin.support.modelfile import load_model
+from tsctl.handlers.builtin.support.modelfile import load_eager, load_file
 from tsctl.handlers.builtin.support.onnx import is_session, run_session
+from tsctl.handlers.builtin.support.weights import moved
 from tsctl.handlers.requests.gpu_copies import fetched, to_device
 from tsctl.handlers.requests.kinds import Kind, answer, kind_of
 from tsctl.handlers.requests.rows import value_of
 from tsctl.handlers.sdk.batches import ANY, FileBatches
 from tsctl.handlers.sdk.context import Context
-from tsctl.handlers.sdk.errors import TooManyPixels, UnreadablePayload, UnreadableRows
+from tsctl.handlers.sdk.errors import HandlerError, TooManyPixels, UnreadablePayload, UnreadableRows
 from tsctl.handlers.sdk.gpu import check_gpu
 from tsctl.handlers.sdk.per_batch import PerBatch
 from tsctl.handlers.sdk.plain_model import PlainModel
@@ -126,6 +127,28 @@ def decode_rows(data: list[Any], decode: Callable[[Any], Any]) -> list[Any]:
     return rows
 
 
+def load_model(handler: "BaseHandler", model_dir: Path) -> Any:
+    """Return the model that the handler's manifest names, ready for inference on its device.
+
+    No method: a user's subclass may well have one called `_load_model`.
+
+    Raises:
+        HandlerError: the archive names no model, or one that cannot be loaded.
+    """
+    model_file, weights = handler.manifest.get("model", {}).get("modelFile"), handler.model_pt_path
+    if model_file:
+        model = handler._load_pickled_model(str(model_dir), Path(model_file).name, weights)
+        return moved(model, handler.device).eval()
+    if weights is None:
+        raise HandlerError(
+            "there is no model to load: neither a model file nor a serialized file is named. Name one with `tsctl"
+            " archive --model-file` or `--serialized-file`, or let `initialize` load the model"
+        )
+    if weights.endswith(".pt"):
+        return handler._load_torchscript_model(weights).eval()
+    return load_file(Path(weights), handler.device)
+
+
 class BaseHandler:
     """A handler for one model.
 
@@ -182,13 +205,24 @@ class BaseHandler:
         model_dir = Path(properties["model_dir"])
         serialized = self.manifest.get("model", {}).get("serializedFile")
         self.model_pt_path = str(model_dir / Path(serialized).name) if serialized else None
-        self.load_again = partial(load_model, model_dir, self.manifest, self.model_yaml_config, self.device)
+        self.load_again = partial(load_model, self, model_dir)
         model = self.load_again()
         self._own_inputs = self._own_outputs = None
         self._file_batches = batches_of(model)
         self.model = compiled(model, self.model_yaml_config)
         self.mapping = self._load_names(model_dir)
         self.initialized = True
+
+    # TorchServe's names and arguments of the two: handlers override them, and call them in their own `initialize`.
+
+    def _load_pickled_model(self, model_dir: str, model_file: str, model_pt_path: str | None) -> Any:
+        """Return the model of a file's one class, on any device, with its weights if there are any."""
+        weights = None if model_pt_path is None else Path(model_pt_path)
+        return load_eager(Path(model_dir) / model_file, weights, self.model_yaml_config)
+
+    def _load_torchscript_model(self, model_pt_path: str) -> Any:
+        """Return the model of a .pt file, on `device`."""
+        return load_file(Path(model_pt_path), self.device)
 
     def _load_names(self, model_dir: Path) -> dict[str, Any] | None:
         return load_label_mapping(model_dir / "index_to_name.json")
@@ -248,13 +282,15 @@ class BaseHandler:
         takes = self.file_batches
         if isinstance(data, list) and data and len(self.own_inputs) == len(data):  # one tensor for each input
             if takes is ANY:
-                return self._run(*data)
-            return run_within(takes, lambda rows: self._run(*(each[rows] for each in data)), torch.arange(len(data[0])))
+                return self._call_network(*data)
+            return run_within(
+                takes, lambda rows: self._call_network(*(each[rows] for each in data)), torch.arange(len(data[0]))
+            )
         if takes is ANY or args or kwargs or not isinstance(data, torch.Tensor) or not data.dim():
-            return self._run(data, *args, **kwargs)
-        return run_within(takes, self._run, data)
+            return self._call_network(data, *args, **kwargs)
+        return run_within(takes, self._call_network, data)
 
-    def _run(self, data: Any, *args: Any, **kwargs: Any) -> Any:
+    def _call_network(self, data: Any, *args: Any, **kwargs: Any) -> Any:
         if is_session(self.model):
             return run_session(self.model, data, *args)
         with torch.inference_mode():
@@ -320,12 +356,12 @@ class BaseHandler:
         Rows that ask for an explanation (header `explain`) or a description (`describe`) run separately; see
         handlers/requests/kinds.py.
         """
-        items: list[Any] = answer(self, data, context, self._predict)
+        items: list[Any] = answer(self, data, context, self._run_stages)
         return items
 
-    def _predict(self, data: list[Any]) -> list[Any]:
+    def _run_stages(self, data: list[Any]) -> list[Any]:
         if profiling.wanted():
-            return profiling.predict_profiled(self, data)
+            return profiling.run_profiled(self, data, explains=False)[0]
         began = perf_counter()
         prepared = self.preprocess(data)
         prepared_at = perf_counter()
@@ -339,6 +375,10 @@ class BaseHandler:
             for stage, took in zip(STAGES, seconds, strict=True):
                 tally.add("histogram", STAGE_TIME, "s", (("stage", stage),), took)
         return items
+
+    def _infer_with_profiler(self, data: list[Any]) -> tuple[list[Any], torch.profiler.profile]:
+        """Run the stages under the profiler; TorchServe's name, which its pages have users' `handle` call."""
+        return profiling.run_profiled(self, data, explains=self._is_explain())
 
     def explain_handle(self, data_preprocess: Any, raw_data: list[Any]) -> Any:
         """Explain the prediction of one row.

@@ -58,7 +58,7 @@ class ObjectDetector(VisionHandler):
 
         return prepare_rows(data, decode)
 
-    def _predict(self, data: list[Any]) -> Any:
+    def _run_stages(self, data: list[Any]) -> Any:
         """Run the stages on the rows that are decoded, then on those of the others that fit, until there is none left.
 
         Raises:
@@ -71,9 +71,9 @@ class ObjectDetector(VisionHandler):
             if not group:
                 group = self._prepare_group(rows, left, items)
             if len(group) == len(rows):
-                return super()._predict(rows)
+                return super()._run_stages(rows)
             if group:
-                answers = items_of(super()._predict([rows[row] for row in group]), len(group))
+                answers = items_of(super()._run_stages([rows[row] for row in group]), len(group))
                 items.update(zip(group, answers, strict=True))
             for row in group:
                 if is_prepared(rows[row]):

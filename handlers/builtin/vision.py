@@ -180,8 +180,8 @@ class VisionHandler(BaseHandler):
             return stacked(rows, self.input_device)
         return self.join(rows, as_pixels=takes_pixels(self.model))
 
-    def _run(self, data: Any, *args: Any, **kwargs: Any) -> Any:
-        output = super()._run(data, *args, **kwargs)
+    def _call_network(self, data: Any, *args: Any, **kwargs: Any) -> Any:
+        output = super()._call_network(data, *args, **kwargs)
         if (answer := early_answer(self)) is not None:
             with torch.inference_mode():
                 send(self.model, output, answer)

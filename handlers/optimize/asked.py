@@ -7,7 +7,10 @@ from tsctl.handlers.sdk.built_in import nearest
 
 _OF_IMAGES = ("fast_images",)
 _READS = {"handle", "preprocess", "prepare", "decode_row", "image_processing"}
-_USES_MODEL = {"__init__", "handle", "initialize", "inference", "get_insights", "explain_handle"}
+_USES_MODEL = {
+    "__init__", "handle", "initialize", "_load_pickled_model", "_load_torchscript_model", "inference", "get_insights",
+    "explain_handle",
+}  # fmt: skip
 # What the first runs, the others do not reach: a model on integers has next to nothing left in floating point.
 CLASHES = {"int8": ("bf16", "compile"), "onnxruntime": ("bf16", "int8", "compile")}
 

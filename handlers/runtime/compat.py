@@ -39,22 +39,20 @@ class _Finder(MetaPathFinder, Loader):
         path: Sequence[str] | None = None,  # noqa: ARG002 - the table does not depend on a path
         target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
-        for absent, needed in ABSENT.items():
+        if fullname in TABLE:
+            return ModuleSpec(fullname, self, is_package=any(name.startswith(f"{fullname}.") for name in TABLE))
+        for absent, why in ABSENT.items():
             if f"{fullname}.".startswith(f"{absent}."):
                 # Not a ModuleNotFoundError: `from ts.torch_handler import dali_handler` would drop the message.
-                raise ImportError(
-                    f"`{fullname}` needs {needed}, which tsctl does not bring: use that package itself in the handler",
-                    name=fullname,
-                )
-        if fullname not in TABLE:
-            return None
-        return ModuleSpec(fullname, self, is_package=any(name.startswith(f"{fullname}.") for name in TABLE))
+                raise ImportError(f"`{fullname}` {why}", name=fullname)
+        return None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return _Module(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing: names are resolved on first use."""
+        """Name what `import *` takes; the names are resolved on first use."""
+        module.__all__ = list(TABLE[module.__name__])  # type: ignore[attr-defined]
 
 
 def install() -> None:

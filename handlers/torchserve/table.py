@@ -1,7 +1,7 @@
 """TorchServe's modules and names, and ours for them.
 
 The table covers all imports in TorchServe's examples and documentation, except modules that need packages tsctl does
-not include: those are in ABSENT.
+not include, and what its server consists of: those are in ABSENT.
 """
 
 _BASE = "tsctl.handlers.builtin"
@@ -11,6 +11,7 @@ _CONTEXT = {
     "Context": ("tsctl.handlers.sdk.context", "Context"),
     "RequestProcessor": ("tsctl.handlers.sdk.context", "RequestProcessor"),
 }
+_PREDICTION_EXCEPTION = {"PredictionException": ("tsctl.handlers.sdk.errors", "PredictionException")}
 _CLEANUP = {"CLEANUP_REGEX": ("tsctl.handlers.builtin.support.cleaning", "CLEANUP_REGEX")}
 _STREAM = {"send_intermediate_predict_response": ("tsctl.handlers.sdk.streaming", "send_intermediate_predict_response")}
 _TIMED = {"timed": ("tsctl.handlers.sdk.timer", "timed")}
@@ -54,13 +55,17 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     },
     "ts.protocol": {},
     "ts.protocol.otf_message_handler": _STREAM,
-    "ts.service": {"emit_metrics": (f"{_OWN}.metrics_store", "emit_metrics")},
+    "ts.service": {"emit_metrics": (f"{_OWN}.metrics_store", "emit_metrics"), **_PREDICTION_EXCEPTION},
     "ts.torch_handler": {},
     "ts.torch_handler.base_handler": {
         "BaseHandler": (f"{_BASE}.base", "BaseHandler"),
-        "PROFILER_AVAILABLE": (f"{_BASE}.support.profiling", "AVAILABLE"),
+        **{
+            f"{library}_AVAILABLE": (f"{_OWN}.util", f"{library}_AVAILABLE")
+            for library in ("IPEX", "ONNX", "PROFILER", "PT2", "PT230", "XLA")
+        },
         **_TIMED,
     },
+    "ts.torch_handler.contractions": {"CONTRACTION_MAP": (f"{_BASE}.support.cleaning", "CONTRACTIONS")},
     "ts.torch_handler.image_classifier": {"ImageClassifier": (f"{_BASE}.image_classifier", "ImageClassifier")},
     "ts.torch_handler.image_segmenter": {"ImageSegmenter": (f"{_BASE}.image_segmenter", "ImageSegmenter")},
     "ts.torch_handler.object_detector": {"ObjectDetector": (f"{_BASE}.object_detector", "ObjectDetector")},
@@ -81,7 +86,7 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     "ts.torch_handler.vllm_handler": {"VLLMHandler": (f"{_BASE}.vllm.handler", "VLLMHandler")},
     "ts.utils": {},
     "ts.utils.util": {
-        "PredictionException": ("tsctl.handlers.sdk.errors", "PredictionException"),
+        **_PREDICTION_EXCEPTION,
         "check_valid_pt2_backend": (f"{_BASE}.support.compiling", "check_valid_pt2_backend"),
         "get_yaml_config": (f"{_OWN}.util", "get_yaml_config"),
         "list_classes_from_module": (f"{_OWN}.util", "list_classes_from_module"),
@@ -92,12 +97,23 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     "ts.version": _VERSION,
 }
 
-# ts module, with all below → the package needed
+_LIBRARIES = "needs PiPPy, DeepSpeed or Neuron, which tsctl does not bring: use that package itself in the handler"
+_DALI = "needs NVIDIA DALI, which tsctl does not bring: use that package itself in the handler"
+_STARTS = "starts TorchServe: use `tsctl start` and `tsctl stop`"
+
+# ts module, with all below that the table lacks → why tsctl has none, and what to use; the first that fits
 ABSENT: dict[str, str] = {
-    "ts.handler_utils.distributed": "PiPPy, DeepSpeed or Neuron",
-    "ts.handler_utils.preprocess": "NVIDIA DALI",
-    "ts.torch_handler.dali_handler": "NVIDIA DALI",
-    "ts.torch_handler.dali_image_classifier": "NVIDIA DALI",
-    "ts.torch_handler.distributed": "PiPPy, DeepSpeed or Neuron",
-    "ts.torch_handler.trt_llm_handler": "TensorRT-LLM",
+    "ts.handler_utils.distributed": _LIBRARIES,
+    "ts.handler_utils.preprocess": _DALI,
+    "ts.launcher": _STARTS,
+    "ts.llm_launcher": "starts TorchServe with `vllm_handler`: register an archive of `--handler vllm_handler` instead",
+    "ts.model_server": _STARTS,
+    "ts.torch_handler.dali_handler": _DALI,
+    "ts.torch_handler.dali_image_classifier": _DALI,
+    "ts.torch_handler.distributed": _LIBRARIES,
+    "ts.torch_handler.trt_llm_handler": (
+        "needs TensorRT-LLM, which tsctl does not bring: use that package itself in the handler"
+    ),
+    "ts.metrics": "is of TorchServe's server: a handler has `context.metrics`, and the daemon measures the machine",
+    "ts": "is no module that tsctl has: of TorchServe's, it has those that handlers import",
 }

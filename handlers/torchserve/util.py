@@ -1,6 +1,7 @@
-"""Small functions that handlers import from `ts.utils.util`, `ts.handler_utils.utils` and `ts.metrics`."""
+"""Small functions and facts that handlers import from TorchServe's modules."""
 
 import importlib
+import importlib.util
 import inspect
 import logging
 import os
@@ -11,6 +12,11 @@ from typing import Any, TextIO
 from tsctl.handlers.sdk.context import SERVER_VERSION
 
 __version__ = SERVER_VERSION
+
+# Of `ts.torch_handler.base_handler`: what there is to load and run models with.
+ONNX_AVAILABLE = importlib.util.find_spec("onnxruntime") is not None
+PROFILER_AVAILABLE = PT2_AVAILABLE = PT230_AVAILABLE = True
+IPEX_AVAILABLE = XLA_AVAILABLE = False
 
 
 def import_class(class_name: str, module_prefix: str | None = None) -> Any:

@@ -17,7 +17,7 @@ from tests.handlers.samples import row, write
 from tests.kit.null_gpu.cards import Delta, OnCards
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.image_segmenter import ImageSegmenter
-from tsctl.handlers.builtin.support.modelfile import load_model
+from tsctl.handlers.builtin.support.modelfile import load_file
 from tsctl.handlers.builtin.support.weights import HALF, moved
 from tsctl.handlers.builtin.text_classifier import TextClassifier
 from tsctl.handlers.runtime.runtime import Runtime
@@ -53,12 +53,12 @@ def load_eager():
     handler.initialize(context)
     return handler.model
 
-def load_file(name):
-    return load_model(folder, {"model": {"serializedFile": name}}, {}, torch.device("cuda:0"))
+def load_card(name):
+    return load_file(folder / name, torch.device("cuda:0"))
 
 size, beside = sum(each.nbytes for each in weights.values()), 4096  # the kernel that is tried, and what normalises
 pieces = sum(-(-each.nbytes // HALF) for each in weights.values())
-for load, synced in ((load_eager, 2), (lambda: load_file("net.pt2"), 1), (lambda: load_file("script.pt"), None)):
+for load, synced in ((load_eager, 2), (lambda: load_card("net.pt2"), 1), (lambda: load_card("script.pt"), None)):
     with Delta(here) as loading:
         model = load()
     assert size <= loading["to_card_bytes"] <= size + beside, "weights cross the bus once"
@@ -168,7 +168,7 @@ for name, handler, size, replays in (
         with Delta(here) as batch:
             data = [{"body": body} for _ in range(4)]
             handler.prepare(data)
-            answers = handler._predict(data)
+            answers = handler._run_stages(data)
     check("a batch crosses the bus in one pinned copy each way, and is waited for once", [len(answers), batch.waits, *(
         batch[each] for each in ("to_card_pinned", "to_card_pageable", "default_to_card", "to_card_bytes",
         "from_card_pinned", "from_card_pageable", "default_from_card", "replays"))],
@@ -176,7 +176,7 @@ for name, handler, size, replays in (
 
 torch._export.aot_load = lambda path, device: torch.cuda.current_device
 (folder / "net.so").write_bytes(b"")
-library = load_model(folder, {"model": {"serializedFile": "net.so"}}, {}, torch.device("cuda:1"))
+library = load_file(folder / "net.so", torch.device("cuda:1"))
 with ThreadPoolExecutor(1) as pool:
     check("a library runs on its card on every thread", pool.submit(library).result(), 1)
 

@@ -77,7 +77,7 @@ def describe(
         **({"deviceIds": named} if named and settings.devices else {}),
         "continuousBatching": settings.continuous,
         "useJobTicket": False,
-        "useVenv": False,
+        "useVenv": model.source.document.get("useVenv") is True,  # so it is with each requirements file
         "stateful": False,
         **dict.fromkeys(_OF_SEQUENCES, 0),
         "loadedAtStartup": model.at_startup,

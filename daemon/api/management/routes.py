@@ -33,7 +33,7 @@ from tsctl.daemon.api.management.describe import FieldsOf, describe, no_fields, 
 from tsctl.daemon.api.management.loading import ACTIONS, loading_command
 from tsctl.daemon.api.management.openapi import REGISTERING, describe_management
 from tsctl.daemon.api.management.patch import asked_of, change
-from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, RegistrationOff, ResourceNotFound
+from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, RegistrationOff, ResourceNotFound, TokensNotMade
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
 from tsctl.daemon.http.router import Route
@@ -129,9 +129,14 @@ def management_routes(
         "v1": partial(tell_readiness, registry),
         "api-description": api_description,
         "workflows": refuse_workflows,
+        "token": refuse_tokens,
         "": root,
     }
     return found if own is None else found | {"tsctl": own_route(registry, own, fields)}
+
+
+def refuse_tokens(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001
+    raise TokensNotMade
 
 
 def _named(registry: Registry, name: str, version: str | None = None) -> list[ModelVersion]:

@@ -76,22 +76,12 @@ _UNKNOWN_OPERATOR = re.compile(r"Unknown builtin op: (?P<operator>(?P<library>\w
 SCRIPT = "__main__."  # before the names of classes that a script defines; see runtime/compat.py
 
 
-def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str, Any], device: torch.device) -> Any:
-    """Load the model that the manifest names, ready for inference on `device`.
+def load_file(weights_path: Path, device: torch.device) -> Any:
+    """Load a file that holds a whole model, ready for inference on `device`.
 
     Raises:
-        HandlerError: the archive holds no loadable model, or its weights do not fit.
+        HandlerError: the file holds none, or one that cannot be loaded here.
     """
-    entry = manifest.get("model", {})
-    model_file, weights = entry.get("modelFile"), entry.get("serializedFile")
-    weights_path = model_dir / Path(weights).name if weights else None
-    if model_file:
-        return _load_eager(model_dir / Path(model_file).name, weights_path, config, device)
-    if weights_path is None:
-        raise HandlerError(
-            "there is no model to load: neither a model file nor a serialized file is named. Name one with `tsctl"
-            " archive --model-file` or `--serialized-file`, or let `initialize` load the model"
-        )
     refusal = refusal_of(weights_path)
     if refusal:
         raise HandlerError(refusal)
@@ -210,15 +200,24 @@ def _refused(sentence: str) -> Iterator[None]:
         raise HandlerError(f"{sentence}: {str(error).strip()}") from error
 
 
-def _load_eager(model_file: Path, weights: Path | None, config: Mapping[str, Any], device: torch.device) -> nn.Module:
-    module = import_file(model_file)
-    classes = [each for each in classes_of(module) if issubclass(each, nn.Module)]
+def load_eager(model_file: Path, weights: Path | None, config: Mapping[str, Any]) -> nn.Module:
+    """Make the model of a file's one class, in main memory, and load its weights.
+
+    The class is a torch.nn.Module; or, as in TorchServe, the file's only one, and makes such a module.
+
+    Raises:
+        HandlerError: the file defines no model class or several, or the weights do not fit.
+    """
+    defined = classes_of(import_file(model_file))
+    classes = [each for each in defined if issubclass(each, nn.Module)]
     if len(classes) > 1:  # ignore base classes of the model
         classes = [each for each in classes if not any(each in other.__mro__[1:] for other in classes)]
-    if len(classes) != 1:
-        names = ", ".join(each.__name__ for each in classes) or "none"
-        raise HandlerError(f"{model_file.name} should define exactly one torch.nn.Module, and defines {names}")
-    model: nn.Module = classes[0]()
+    named = ", ".join(each.__name__ for each in classes) or "none"
+    if not classes and len(defined) == 1:
+        classes = defined
+    model: Any = classes[0]() if len(classes) == 1 else None
+    if not isinstance(model, nn.Module):
+        raise HandlerError(f"{model_file.name} should define exactly one torch.nn.Module, and defines {named}")
     if weights is not None:
         state = read_weights(weights, config, mapped=copies_weights(model))
         if isinstance(state, nn.Module):
@@ -226,7 +225,7 @@ def _load_eager(model_file: Path, weights: Path | None, config: Mapping[str, Any
         else:
             with _refused(f"`{weights.name}` does not fit {model_file.name}"):
                 model.load_state_dict(state)
-    return moved(model, device).eval()
+    return model
 
 
 def copies_weights(model: nn.Module) -> bool:

@@ -13,8 +13,6 @@ from typing import Any
 
 import torch
 
-AVAILABLE = True  # TorchServe's PROFILER_AVAILABLE, which tests of handlers import
-
 _log = logging.getLogger(__name__)
 _ROWS = 10
 
@@ -24,17 +22,21 @@ def wanted() -> bool:
     return bool(os.environ.get("ENABLE_TORCH_PROFILER"))
 
 
-def predict_profiled(handler: Any, data: list[Any]) -> list[Any]:
-    """Run the three stages under the profiler, each recorded under its name."""
+def run_profiled(handler: Any, data: list[Any], *, explains: bool) -> tuple[list[Any], torch.profiler.profile]:
+    """Run the stages under the profiler, each recorded under its name: of a prediction, or of an explanation."""
     with torch.profiler.profile(**_arguments(handler)) as profile:
         with torch.profiler.record_function("preprocess"):
             prepared = handler.preprocess(data)
-        with torch.profiler.record_function("inference"):
-            output = handler.inference(prepared)
-        with torch.profiler.record_function("postprocess"):
-            items: list[Any] = handler.postprocess(output)
+        if explains:
+            with torch.profiler.record_function("explain"):
+                items: list[Any] = handler.explain_handle(prepared, data)
+        else:
+            with torch.profiler.record_function("inference"):
+                output = handler.inference(prepared)
+            with torch.profiler.record_function("postprocess"):
+                items = handler.postprocess(output)
     _log.info(profile.key_averages().table(sort_by="cpu_time_total", row_limit=_ROWS))
-    return items
+    return items, profile
 
 
 def _arguments(handler: Any) -> dict[str, Any]:

@@ -107,6 +107,13 @@ def test_the_list_tells_the_troubles_of_the_description(house: House, tmp_path: 
     assert listed["recent"] == ours(model)["recent"]
 
 
+@pytest.mark.parametrize(("config", "told"), [("useVenv: true", True), ("useVenv: false", False), ("", False)])
+def test_torchserves_wish_for_an_environment_is_described(house: House, config: str, told: bool) -> None:
+    house.put("m", config=config)
+
+    assert describe(asyncio.run(house.registrar.register(Registration(url="m"))))["useVenv"] is told
+
+
 def test_each_setting_is_told_with_who_said_so(house: House) -> None:
     house.put("m", config="batchSize: 8")
     request = Registration(url="m", overrides=Overrides(max_delay=0.0255))

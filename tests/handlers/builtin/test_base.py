@@ -11,6 +11,7 @@ from tests.handlers.device import DEVICE
 from tests.handlers.samples import context_of, write
 from tsctl.handlers.builtin.base import BaseHandler, payload_of
 from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.loader import EntryPoint
 from tsctl.handlers.wire import STAGE_TIME, STAGES
 
 NET = """
@@ -72,6 +73,50 @@ def test_initialize_sets_what_torchserves_handlers_use(context: Context, model_d
     context.manifest["model"]["serializedFile"] = "out/weights.pt"
     handler.initialize(context)
     assert handler.model_pt_path == str(model_dir / "weights.pt")
+
+
+class Loads(BaseHandler):
+    """Loads its model in ways of its own, as TorchServe's handlers may, and has further methods for itself."""
+
+    def _load_pickled_model(self, model_dir: str, model_file: str, model_pt_path: str | None) -> Any:
+        model = super()._load_pickled_model(model_dir, model_file, None)
+        assert model_pt_path is not None
+        model.own = torch.load(model_pt_path)["state_dict"]["weight"].to(self.device)
+        return model
+
+    def _load_torchscript_model(self, model_pt_path: str) -> Any:
+        return torch.nn.Sequential(torch.nn.Identity(), torch.nn.Dropout()).requires_grad_(False).to(self.device)
+
+    def prepare(self) -> None:  # type: ignore[override]
+        raise AssertionError("no method of TorchServe's")
+
+    _load_model = _predict = _run = prepare
+
+
+@pytest.mark.parametrize(
+    ("manifest", "expected"),
+    [
+        pytest.param({"modelFile": "net.py", "serializedFile": "weights.pt"}, 2.0, id="from a class and weights"),
+        pytest.param({"serializedFile": "weights.pt"}, 1.0, id="from a .pt file"),
+    ],
+)
+def test_a_handler_may_load_its_model_in_a_way_of_its_own(
+    context: Context, model_dir: Path, manifest: dict[str, str], expected: float
+) -> None:
+    torch.save({"state_dict": {"weight": torch.ones(1)}}, model_dir / "weights.pt")
+    handler = Loads()
+    context.manifest["model"] = manifest
+    handler.initialize(context)
+    entry = EntryPoint(handler, handler.handle)
+
+    answers = handler.handle([{"body": [1.0]}], context)
+
+    assert answers == [[expected]]
+    assert not handler.model.training
+    assert not entry.checks, "a method `prepare` of a user's is not ours"
+    assert hasattr(handler.model, "own") == ("modelFile" in manifest)
+    assert handler.load_again is not None
+    assert type(handler.load_again()) is type(handler.model), "another copy is loaded so, too"
 
 
 def test_a_batch_is_one_tensor_and_one_list(context: Context) -> None:

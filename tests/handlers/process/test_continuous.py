@@ -172,22 +172,22 @@ def test_a_stopping_criterion_that_raises_fails_its_row_only(model_dir: Path) ->
 
 def test_a_row_that_cannot_be_read_is_answered_400_and_the_others_run(model_dir: Path) -> None:
     handler = """
-        from tsctl.handlers.builtin.base import BaseHandler
-        class Ours(BaseHandler):
+        from tsctl.handlers.builtin.text_classifier import TextClassifier
+        class Ours(TextClassifier):
+            ngrams = 1
             def initialize(self, context):
                 self.initialized = True
-            def prepare(self, data):
-                from tsctl.handlers.sdk.errors import UnreadablePayload
-                return {i: UnreadablePayload("not a number") for i, each in enumerate(data) if each["body"] == b"x"}
-            def preprocess(self, data):
-                return [bytes(each["body"]) for each in data]
+            def _tokenize(self, text):
+                return [text]
+            def token_numbers(self, tokens):
+                return {0: 0}
             def inference(self, data):
-                return data
+                return [text for text, in data.tokens]
             def postprocess(self, data):
                 return data
     """
     with row_worker(model_dir, handler, "continuous") as daemon:
-        daemon.begin(r1=b"a", r2=b"x", r3=b"c")
+        daemon.begin(r1=b"a", r2=b"\xff", r3=b"c")
         ends = daemon.hear_end(1, 2, 3)
 
         assert [end.answers[0].status for end in ends] == [200, 400, 200]

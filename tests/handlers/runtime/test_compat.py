@@ -59,11 +59,11 @@ def test_ours_wins_over_another_package_of_that_name() -> None:
     found = importlib.import_module("ts.context").Context
 
     assert found.__module__ == "tsctl.handlers.sdk.context"
-    with pytest.raises(ModuleNotFoundError, match=r"ts\.launcher"):  # which the other has
+    with pytest.raises(ImportError, match=r"ts\.launcher"):  # which the other has
         importlib.import_module("ts.launcher")
 
 
-# Every import of TorchServe's examples and documentation (but streaming, and what ABSENT names).
+# Every import of TorchServe's examples and documentation (but streaming, and what ABSENT names), and some of others'.
 IN_THE_WILD = """
     ts.torch_handler.base_handler.BaseHandler ts.torch_handler.image_classifier.ImageClassifier ts.context.Context
     ts.handler_utils.timer.timed ts.metrics.dimension.Dimension ts.handler_utils.micro_batching.MicroBatching
@@ -80,7 +80,8 @@ IN_THE_WILD = """
     ts.torch_handler.request_envelope.json.JSONEnvelope ts.torch_handler.request_envelope.kserve.KServeEnvelope
     ts.torch_handler.request_envelope.kservev2.KServev2Envelope ts.torch_handler.request_envelope.base.BaseEnvelope
     ts.metrics.metrics_store.MetricsStore ts.metrics.metric_cache_yaml_impl.MetricsCacheYamlImpl
-    ts.metrics.caching_metric.CachingMetric ts.service.emit_metrics
+    ts.metrics.caching_metric.CachingMetric ts.service.emit_metrics ts.service.PredictionException
+    ts.torch_handler.base_handler.XLA_AVAILABLE ts.torch_handler.contractions.CONTRACTION_MAP
 """
 
 
@@ -88,21 +89,39 @@ def test_what_handlers_import_is_there() -> None:
     assert {*IN_THE_WILD.split()} <= {f"{module}.{name}" for module, name in NAMES}
 
 
+_PACKAGE = "needs .*%s.*, which tsctl does not bring: use that package itself in the handler"
+
+
 @pytest.mark.parametrize(
-    ("statement", "needed"),
+    ("statement", "sentence"),
     [
-        ("from ts.torch_handler.dali_handler import DALIHandler", "NVIDIA DALI"),
-        ("from ts.torch_handler import dali_handler", "NVIDIA DALI"),
-        ("from ts.handler_utils.distributed.pt_pippy import get_pipeline_driver", "PiPPy"),
-        ("from ts.handler_utils.distributed.deepspeed import get_ds_engine", "DeepSpeed"),
-        ("from ts.torch_handler.distributed.base_pippy_handler import BasePippyHandler", "PiPPy"),
-        ("from ts.torch_handler.distributed.base_deepspeed_handler import BaseDeepSpeedHandler", "DeepSpeed"),
-        ("from ts.torch_handler.trt_llm_handler import TRTLLMHandler", "TensorRT-LLM"),
+        ("from ts.torch_handler.dali_handler import DALIHandler", _PACKAGE % "NVIDIA DALI"),
+        ("from ts.torch_handler import dali_handler", _PACKAGE % "NVIDIA DALI"),
+        ("from ts.handler_utils.distributed.pt_pippy import get_pipeline_driver", _PACKAGE % "PiPPy"),
+        ("from ts.handler_utils.distributed.deepspeed import get_ds_engine", _PACKAGE % "DeepSpeed"),
+        ("from ts.torch_handler.distributed.base_pippy_handler import BasePippyHandler", _PACKAGE % "PiPPy"),
+        (
+            "from ts.torch_handler.distributed.base_deepspeed_handler import BaseDeepSpeedHandler",
+            _PACKAGE % "DeepSpeed",
+        ),
+        ("from ts.torch_handler.trt_llm_handler import TRTLLMHandler", _PACKAGE % "TensorRT-LLM"),
+        ("from ts.launcher import start", "`ts.launcher` starts TorchServe: use `tsctl start`"),
+        ("import ts.llm_launcher", "register an archive of `--handler vllm_handler` instead"),
+        ("from ts.metrics import system_metrics", "`ts.metrics.system_metrics` .* the daemon measures the machine"),
+        ("from ts.torch_handler import captum_utils", "`ts.torch_handler.captum_utils` is no module that tsctl has"),
     ],
 )
-def test_what_needs_a_package_that_we_do_not_bring_says_so(statement: str, needed: str) -> None:
-    with pytest.raises(ImportError, match=f"needs .*{needed}.*, which tsctl does not bring"):
+def test_a_module_that_ours_lacks_says_why_and_what_to_use(statement: str, sentence: str) -> None:
+    with pytest.raises(ImportError, match=sentence):
         exec(statement, {})
+
+
+def test_a_star_imports_the_names_of_a_module() -> None:
+    namespace: dict[str, type] = {}
+
+    exec("from ts.context import *", namespace)
+
+    assert {"Context", "RequestProcessor"} < namespace.keys()
 
 
 def test_a_name_that_ours_lacks_is_an_import_error() -> None:
@@ -127,4 +146,3 @@ def test_other_modules_are_found_as_ever() -> None:
 
     assert finder.find_spec("json", None) is None
     assert finder.find_spec("tsx", None) is None
-    assert finder.find_spec("ts.torch_handler.trt_llm_handlers", None) is None, "longer than an absent one"

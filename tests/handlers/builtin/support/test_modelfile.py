@@ -15,8 +15,8 @@ import pytest
 import torch
 
 from tests.handlers.device import DEVICE, GPU_ID, ROUNDING
-from tests.handlers.samples import write
-from tsctl.handlers.builtin.support.modelfile import load_model
+from tests.handlers.samples import context_of, write
+from tsctl.handlers.builtin.base import BaseHandler
 from tsctl.handlers.runtime.compat import look_in
 from tsctl.handlers.sdk.errors import HandlerError
 from tsctl.handlers.sdk.loader import import_file
@@ -43,7 +43,9 @@ class Times(torch.nn.Module):
 
 
 def load(model_dir: Path, config: dict[str, Any] | None = None, **model: str) -> Any:
-    return load_model(model_dir, {"model": model}, config or {}, DEVICE)
+    handler = BaseHandler()
+    handler.initialize(context_of(model_dir, model, config))
+    return handler.model
 
 
 @pytest.mark.slow
@@ -52,7 +54,7 @@ def test_loading_torchscript_warns_of_nothing(model_dir: Path) -> None:
 
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        load_model(model_dir, {"model": {"serializedFile": "model.pt"}}, {}, DEVICE)
+        load(model_dir, serializedFile="model.pt")
 
     assert [str(each.message) for each in warned] == []
 
@@ -204,7 +206,7 @@ def test_operators_of_torchvision_need_no_handler(model_dir: Path) -> None:
         """,
     )
     loads = "import sys; from pathlib import Path; import torch; from tsctl.handlers.builtin.support.modelfile import *"
-    call = "load_model(Path('.'), {'model': {'serializedFile': 'boxes.pt'}}, {}, torch.device('cpu'))"
+    call = "load_file(Path('boxes.pt'), torch.device('cpu'))"
     kept = f"{call}(torch.tensor([[0.0, 0, 2, 2, 0.9]] * 2)).tolist()"
     check = f"{loads}; assert 'torchvision' not in sys.modules; assert {kept} == [0]"
 

@@ -65,6 +65,20 @@ def test_a_handler_whose_own_initialize_keeps_no_manifest_is_profiled(
     assert list(tmp_path.glob("pytorch_profiler/*.json"))
 
 
+def test_a_handle_of_a_users_own_may_profile_by_torchserves_name(handler: BaseHandler, tmp_path: Path) -> None:
+    handler.get_insights = lambda prepared, raw, target=0: [(prepared.tolist(), raw, target)]  # type: ignore[method-assign]
+    rows = [{"data": [1.0, 2.0]}]
+    assert handler.context is not None
+
+    answered, profile = handler._infer_with_profiler(data=rows)
+    handler.context.begin_batch(["1"], [{"explain": "True"}])
+    explained, _ = handler._infer_with_profiler(data=rows)
+
+    assert (answered, explained) == ([[2.0, 4.0]], [([[1.0, 2.0]], [1.0, 2.0], 0)])
+    assert "aten::mul" in {each.key for each in profile.key_averages()}
+    assert traces(tmp_path)
+
+
 def test_without_it_there_is_none(handler: BaseHandler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ENABLE_TORCH_PROFILER", raising=False)
 
