@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 
 from tsctl.daemon.config.config import INFERENCE_VARIABLE, MANAGEMENT_VARIABLE, Config
 from tsctl.daemon.config.private_file import read_private
@@ -96,7 +97,8 @@ def _token(
     """Return one token and its origin; both are empty if there is none."""
     file: Path | None = getattr(config, setting)
     if file is not None:
-        text = read_private(file, "token", most=_MOST + 1).decode("latin-1")
+        remedy = "" if file.exists() else f"make one: `(umask 077; openssl rand -hex 32 > {quote(str(file))})`"
+        text = read_private(file, "token", most=_MOST + 1, hint=remedy).decode("latin-1")
         what = f"the token in `{file}`"
         if text.lstrip().startswith("{"):
             name = _KEYS[setting]

@@ -155,6 +155,7 @@ def test_an_empty_variable_and_a_missing_file_are_refused_rather_than_ignored(tm
     assert str(refusal(tmp_path, {"TSCTL_TOKEN": ""}, **MANAGED)) == "the token in TSCTL_TOKEN is empty"
     missing = refusal(tmp_path, inference_token_file=str(tmp_path / "missing"))
     assert str(missing) == f"cannot read the token file `{tmp_path}/missing`: No such file or directory"
+    assert missing.hint == f"make one: `(umask 077; openssl rand -hex 32 > {tmp_path}/missing)`"
 
 
 def key_file(root: Path, **entries: Any) -> str:

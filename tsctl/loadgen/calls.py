@@ -66,9 +66,10 @@ class CallLoop:
     async def run(self, broken_off: asyncio.Event) -> None:
         """Make calls until the order's end, or until `broken_off`; wait for the last answers."""
         self.began = time.monotonic()
-        clients = [self._arrivals()]
         if self._order.rate is None:
             clients = list(map(self._client, self._channels, self._calls))
+        else:
+            clients = [self._arrivals()]
         running = asyncio.gather(*clients)
         cut = asyncio.create_task(broken_off.wait())
         await asyncio.wait((running, cut), return_when=asyncio.FIRST_COMPLETED)

@@ -28,5 +28,6 @@ class KeysExtension(Extension):
             return None
         from tsctl.daemon.extensions.keys.known_clients import KnownClients
 
-        kernel.tokens.clients = KnownClients(config.keys_file, kernel.clock.now, kernel.observation.events.add)
-        return Service()
+        clients = KnownClients(config.keys_file, kernel.clock, kernel.observation.events.add)
+        kernel.tokens.clients = clients
+        return clients

@@ -26,7 +26,9 @@ import msgspec
 
 from tsctl.daemon.config.private_file import read_private
 from tsctl.daemon.core.client import BodyTooLong, ModelNotAllowed, TooManyRequests
+from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.extension import Service
 from tsctl.daemon.setting_values import parse_size
 
 
@@ -101,7 +103,7 @@ class KnownClient:
             self.due = max(self.due, now) + 1 / self.rate
 
 
-LOOK_EVERY = 1.0  # seconds between two looks at the file, at least
+LOOK_EVERY = 1.0  # seconds between two looks at the file
 LEAST_RATE, MOST_RATE = 1e-6, 1e6  # predictions a second
 HINT = "`tsctl key NAME --keys-file FILE` adds a client"
 
@@ -129,11 +131,10 @@ def digest_of(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-class KnownClients:
-    """The clients of a keys file, by the digests of their keys.
+class KnownClients(Service):
+    """The clients of a keys file, by the digests of their keys. The file is looked at without a request, too.
 
     Args:
-        now: the daemon's clock, seconds.
         changed: called with a kind of event and a sentence when a changed file was read, or could not be: then the
             clients of before stay.
 
@@ -142,14 +143,13 @@ class KnownClients:
     """
 
     def __init__(
-        self, file: Path, now: Callable[[], float], changed: Callable[[str, str], object] = lambda kind, text: None
+        self, file: Path, clock: Clock, changed: Callable[[str, str], object] = lambda kind, text: None
     ) -> None:
         self._file = file
-        self._now = now
         self._changed = changed
         self._seen = _stamp(file)
         self._clients = read_clients(file)
-        self._looked = now()
+        self._ticker = Ticker(clock, LOOK_EVERY, self._read_changed)
 
     def __repr__(self) -> str:
         return f"<KnownClients {self._file}: {len(self._clients)}>"
@@ -161,12 +161,15 @@ class KnownClients:
 
     def find(self, key: str) -> KnownClient | None:
         """Return the client with this key; None if there is none."""
-        if self._now() - self._looked >= LOOK_EVERY:
-            self._read_changed()
         return self._clients.get(digest_of(key))
 
+    def begin(self) -> None:
+        self._ticker.begin()
+
+    def close(self) -> None:
+        self._ticker.close()
+
     def _read_changed(self) -> None:
-        self._looked = self._now()
         stamp = _stamp(self._file)
         if stamp == self._seen:
             return

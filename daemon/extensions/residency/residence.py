@@ -116,11 +116,9 @@ class Residence(Presence):
             self._changed()
 
     def follow_settings(self) -> None:
-        """Note that the version's settings may have changed."""
-        on_demand = self._model.settings.loading == ON_DEMAND
-        if on_demand is not self.on_demand:
-            self.on_demand = on_demand
-            self._changed()
+        """Note that the version's settings may have changed: its keep-alive, too, may be over now."""
+        self.on_demand = self._model.settings.loading == ON_DEMAND
+        self._changed()
 
     def start(self, least: int, most: int, *, held: bool, load: bool = False) -> None:
         if self.on_demand and not least and self._model.settings.origins.get("workers") == "default":

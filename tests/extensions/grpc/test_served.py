@@ -92,10 +92,11 @@ def test_bench_loads_a_model_over_grpc_with_a_token(idle: Served, address: str, 
     (tmp_path / "elements").write_bytes(bytes(400))
 
     for rate in ((), ("--rate", "200")):
-        told = idle.tsctl(
+        told = idle.run(
             "bench", "benched", str(tmp_path / "elements"), "--protocol", "grpc", "-n", "50", *rate, "--json"
         )
-        found = json.loads(told)
+        assert (told.returncode, "Warning" in told.stderr) == (0, False), told.stderr
+        found = json.loads(told.stdout)
         assert (found["statuses"], found["errors"], found["bodyBytes"] > 400) == ({"OK": 50}, 0, True)
     (tmp_path / "short").write_text(
         json.dumps({"inputs": [{"name": "y", "datatype": "FP32", "shape": [1], "data": [1]}]})

@@ -39,7 +39,7 @@ def ask(tmp_path: Path, house: House) -> Ask:
     endpoint = choose_endpoints(config)[-1]
     (listening,) = bind_endpoints([endpoint])
     with listening:
-        clients = KnownClients(file, house.clock.now)
+        clients = KnownClients(file, house.clock)
         there = guard(endpoint, listening, config, Tokens("m"), clients, house.clock.now)
     server = Server(house.router_behind(there), admit=there.admit)
 

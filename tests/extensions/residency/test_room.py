@@ -1,5 +1,8 @@
 """More models than memory, on a virtual clock: real versions, queues and dispatchers over stub workers."""
 
+from typing import Any
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -7,6 +10,7 @@ from tests.extensions.residency.stub_house import StubHouse
 from tsctl.daemon.extensions.residency.decision import LOADS_AT_ONCE, YOUNG
 from tsctl.daemon.extensions.residency.residence import residence_of
 from tsctl.daemon.extensions.residency.state import ResidenceState
+from tsctl.daemon.models.change import change_settings
 from tsctl.daemon.models.version import ModelVersion
 
 DONE = ("arrive", "arrive", "arrive", "hold", "load", "pin", "leave")
@@ -124,6 +128,28 @@ def test_an_idle_model_leaves_its_template_for_as_long_again_and_one_that_makes_
     house.clock.advance(40.0)
 
     assert house.templates.told == [("m0", 60.0), ("m1", 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("before", "change"),
+    [
+        pytest.param({"keep_alive": 300.0}, {"keep_alive": 2.0}, id="a shorter keep-alive"),
+        pytest.param({"keep_alive": 2.0, "pinned": True}, {"pinned": False}, id="no longer pinned"),
+    ],
+)
+def test_a_setting_that_is_changed_counts_for_a_model_that_is_loaded(
+    before: dict[str, Any], change: dict[str, Any]
+) -> None:
+    house = StubHouse()
+    model = house.add(**before)
+    house.ask(model)
+    house.clock.advance(20.0)
+    assert house.loaded == {"m"}
+
+    change_settings(model, change)
+    house.clock.settle()
+
+    assert house.loaded == set()
 
 
 @settings(max_examples=60, deadline=None)
