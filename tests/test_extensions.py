@@ -23,7 +23,8 @@ WHOLE = (
 
 def folder_of(module: str) -> str:
     """Return the extension that a module belongs to; empty for one of the core."""
-    return module.removeprefix(f"{SHELF}.").partition(".")[0] if within(module, (f"{SHELF}",)) else ""
+    shelf = next((each for each in (SHELF, "tsctl.extensions") if within(module, (each,))), None)
+    return "" if shelf is None else module.removeprefix(f"{shelf}.").partition(".")[0]
 
 
 def importers(folders: Collection[str]) -> set[str]:

@@ -146,6 +146,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "tsctl", "daemon.config", "daemon.core.errors", "daemon.core.machine.cards",
         "daemon.core.machine.cgroups", "daemon.core.machine.processes", "daemon.paths", "daemon.workers.cores",
     ),
+    "tsctl.extensions.keys": ("tsctl", "daemon.extensions.keys", "daemon.setting_values"),
     "tsctl.loadgen": ("tsctl.loadgen",),
     "tsctl.private_daemon": ("tsctl.starting", "daemon.paths"),
     "tsctl.python": (

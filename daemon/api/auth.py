@@ -212,17 +212,3 @@ def guarded(
         return checked
 
     return {segment: route if segment in unguarded else guard(segment, route) for segment, route in routes.items()}
-
-
-def naming_no_models(route: Route, check: Check) -> Route:
-    """Return the route of `/`, which names no models to those who may not ask for predictions, and needs no token."""
-
-    def answer(exchange: Exchange, path: list[str]) -> Any:
-        request = exchange.request
-        try:
-            check(request)
-        except DaemonError:  # without `Accept` the answer is `alive`
-            request.headers = [header for header in request.headers if header[0].lower() != "accept"]
-        return route(exchange, path)
-
-    return answer

@@ -21,7 +21,6 @@ from tsctl.daemon.api.auth import (
     guarded,
     inference_check,
     management_check,
-    naming_no_models,
     own_hosts,
     pages_check,
 )  # fmt: skip
@@ -90,10 +89,7 @@ class Guard:
         if self.endpoint.inference:
             hide = (self.tokens.inference, self.tokens.management)
             unguarded = OPEN.union(*(each.unguarded for each in PROTOCOLS))
-            routes = guarded(inference, self.inference, unguarded=unguarded, hide=hide)
-            if "" in routes:
-                routes[""] = naming_no_models(routes[""], self.inference)
-            tables.append(routes)
+            tables.append(guarded(inference, self.inference, unguarded=unguarded, hide=hide))
         if self.endpoint.management:
             if self.endpoint.inference:  # whose check stands before all of `/models`, also where management asks nobody
                 below = {key: route for key, route in management.items() if key.partition("/")[0] == "models"}

@@ -1,7 +1,7 @@
 """The registry: the registered models by name, and their versions, one of which is the default; and all that live.
 
 A service may reserve a model: then it alone changes which versions answer, and all that it changes until it lets go is
-one change for `tsctl rollback` (persistence/snapshot_file.py).
+one change (persistence/snapshot_file.py).
 """
 
 from collections import Counter

@@ -13,7 +13,7 @@ from tsctl.daemon.http.bounds.full import connections_within
 from tsctl.daemon.http.forwarded import TrustedProxies
 from tsctl.daemon.http.limits import HttpLimits
 from tsctl.daemon.http.listener import Listener
-from tsctl.daemon.http.router import Hold, Router, join
+from tsctl.daemon.http.router import Hold, Router
 from tsctl.daemon.lifecycle.instance import Instance
 from tsctl.daemon.lifecycle.sockets import SupervisedListener
 from tsctl.daemon.server.routes import Tables
@@ -40,7 +40,7 @@ def listeners_of(
     limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
     allowed = {0, os.getuid()}
     unpacking = partial(Unpacking, kernel.turns, bounds.receiving, bounds.take)
-    local = Router(join(tables.clients, tables.control), hold, unpacking(limits.max_body))
+    local = Router(tables.control, hold, unpacking(limits.max_body))
     listener = Listener(local, limits, clock, answered, allowed.__contains__, bounds.arena)
     found = [SupervisedListener(f"control socket {config.socket}", listener, place.control, control=True)]
     proxies = TrustedProxies(config.trusted_proxies) if config.trusted_proxies else None

@@ -26,7 +26,7 @@ class Tables:
 
     Attributes:
         clients, managers, metrics: of the addresses with these roles.
-        control: of the control socket, beside those of clients.
+        control: of the control socket.
         status: returns the document of `tsctl status`.
     """
 
@@ -62,15 +62,16 @@ def tables_of(kernel: Kernel, upgrade: Upgrade, bound: Sequence[tuple[Endpoint, 
             registry, observation.metrics, HostMonitor(), kernel.gpus, observation.selection, fields.families
         )
     managing = join(*(each.routes(Audience.MANAGERS) for each in services))
+    predictions = inference_routes(registry, kernel.ready, kernel.turns)
+    clients = join(*(each.routes(Audience.CLIENTS) for each in services), predictions, metrics)
     control = join(
-        upgrade_routes(upgrade),
         *(each.routes(Audience.OPERATORS) for each in services),
+        clients,
+        upgrade_routes(upgrade),
         managing,
         events_routes(observation.events),
         management_routes(registry, registrar, own, local_paths=True, fields=fields.of),
     )
-    predictions = inference_routes(registry, kernel.ready, kernel.turns)
-    clients = join(*(each.routes(Audience.CLIENTS) for each in services), predictions, metrics)
     remote = management_routes(
         registry, registrar, None, local_paths=False, fields=fields.of, registers=may_register(config, kernel.tokens)
     )  # fmt: skip

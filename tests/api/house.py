@@ -103,7 +103,7 @@ class House:
         self.services = kernel.fields.services = [*installed(EXTENSIONS, kernel), observation]
         fields = kernel.fields
         self._described = Described(own=own)
-        self._commands = join(
+        self._managed = self._commands = join(
             *(each.routes(Audience.MANAGERS) for each in self.services),
             management_routes(self.registry, self.registrar, told, local_paths=local_paths, fields=fields.of),
         )
@@ -128,7 +128,7 @@ class House:
 
     def manage_alone(self) -> None:
         """Serve the management routes only, as at an address of their own."""
-        self._router = Router(self._commands)
+        self._router = Router(self._managed)
 
     def serve_predictions_alone(self) -> None:
         """Serve the routes of an inference address only."""
@@ -136,7 +136,7 @@ class House:
 
     def router_behind(self, guard: Guard) -> Router:
         """The routes as they are behind the checks of an endpoint."""
-        return guard.router(self._predictions, self._commands, self._measured)
+        return guard.router(self._predictions, self._managed, self._measured)
 
     def put(self, name: str, version: str = "1.0", config: str = "", place: str | None = None) -> Path:
         """Put a model into the store, as a directory named after it unless `place` says otherwise."""

@@ -155,7 +155,7 @@ async def run(exchange: Exchange, command: Command) -> None:
     exchange.finish()
 
 
-CHANGE_HEADER = "x-tsctl-change"  # a token that the commands of one change have in common, see `tsctl rollback`
+CHANGE_HEADER = "x-tsctl-change"  # a token that the commands of one change have in common, see snapshot_file.py
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 UNDERSTOOD = {"400": "The request is malformed, or a parameter is invalid."}

@@ -15,7 +15,7 @@
     OPTIONS / and /models/…, any /api-description    an OpenAPI description
     GET    /tsctl/…                     only on the control socket, see control.py
 
-Commands with the same token in the header `X-Tsctl-Change` are one change for `tsctl rollback`.
+Commands with the same token in the header `X-Tsctl-Change` are one change (persistence/snapshot_file.py).
 Extensions add routes below
 `/models` (daemon/extensions/). Registering and scaling report their progress, see progress.py. While the daemon is
 being upgraded, changes are rejected: 503 with `Retry-After`.

@@ -7,6 +7,9 @@ from tsctl.daemon.declarations import EventRow
 from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.setting_values import Setting, parse_path
 
+LEAST_RATE, MOST_RATE = 1e-6, 1e6  # predictions a second
+CLIENT_NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"  # as a pattern
+
 
 class KeysExtension(Extension):
     name = "keys"

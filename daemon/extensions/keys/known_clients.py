@@ -29,6 +29,7 @@ from tsctl.daemon.core.client import BodyTooLong, ModelNotAllowed, TooManyReques
 from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.errors import StartError
 from tsctl.daemon.extension import Service
+from tsctl.daemon.extensions.keys import CLIENT_NAME, LEAST_RATE, MOST_RATE
 from tsctl.daemon.setting_values import parse_size
 
 
@@ -104,14 +105,13 @@ class KnownClient:
 
 
 LOOK_EVERY = 1.0  # seconds between two looks at the file
-LEAST_RATE, MOST_RATE = 1e-6, 1e6  # predictions a second
 HINT = "`tsctl key NAME --keys-file FILE` adds a client"
 
 
 class ClientTable(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A client in the file; see the module."""
 
-    name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+    name: Annotated[str, msgspec.Meta(pattern=f"^{CLIENT_NAME}$")]
     sha256: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-fA-F]{64}$")]
     models: list[Annotated[str, msgspec.Meta(min_length=1)]] | None = None
     rate: Annotated[float, msgspec.Meta(ge=LEAST_RATE, le=MOST_RATE)] | None = None

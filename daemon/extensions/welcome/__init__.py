@@ -12,4 +12,4 @@ class WelcomeExtension(Extension):
     def install(self, kernel: Kernel) -> Service:
         from tsctl.daemon.extensions.welcome.page import WelcomeService
 
-        return WelcomeService(kernel.registry)
+        return WelcomeService(kernel.registry, kernel.tokens)

@@ -6,7 +6,8 @@
     `application/json`       the same, with the models and their links
     `text/html`              a page of them, without any script
 
-The page tells no more than the paths do: who has a key sees its models.
+The page tells no more than the paths do: who has a key sees its models. Over TCP, to those whose key or token is
+missing or wrong the answer is that to programs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +15,9 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
-from tsctl.daemon.core.errors import ResourceNotFound
+from tsctl.daemon.api.auth import inference_check
+from tsctl.daemon.config.tokens import Tokens
+from tsctl.daemon.core.errors import DaemonError, ResourceNotFound
 from tsctl.daemon.extension import Service
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import JSON, Request, Response, json_response
@@ -32,6 +35,8 @@ _HEADERS = (
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
 )
+_READING = ("GET", "HEAD")
+_ALIVE = {"status": "alive"}
 _LINKS = {"ping": "/ping", "ready": "/ready", "description": "/api-description"}
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:60em;margin:3em auto;padding:0 1em;color-scheme:light dark}"
@@ -43,15 +48,26 @@ _STYLE = (
 class WelcomeService(Service):
     """The route of one daemon."""
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+    def __init__(self, registry: Registry, tokens: Tokens) -> None:
+        self._registry, self._tokens = registry, tokens
 
     def routes(self, audience: Audience) -> Mapping[str, Route]:
-        return {"": self._answer} if audience is Audience.CLIENTS else {}
+        route = {Audience.CLIENTS: self._answer_checked, Audience.OPERATORS: self._answer}.get(audience)
+        return {} if route is None else {"": route}
+
+    def _answer_checked(self, exchange: Exchange, path: list[str]) -> None:
+        tokens = self._tokens
+        try:
+            inference_check(tokens.inference, tokens.management, tokens.clients)(exchange.request)
+        except DaemonError:
+            if exchange.request.method in _READING:
+                exchange.respond(json_response(_ALIVE))
+                return
+        self._answer(exchange, path)
 
     def _answer(self, exchange: Exchange, path: list[str]) -> None:
         del path
-        if exchange.request.method not in ("GET", "HEAD"):
+        if exchange.request.method not in _READING:
             raise ResourceNotFound  # the core's route knows the others
         exchange.respond(welcome(self._registry, exchange.request))
 
@@ -61,10 +77,9 @@ def welcome(registry: Registry, request: Request) -> Response:
     accepted = request.header("accept").lower()
     if "text/html" in accepted:
         return Response(200, _page(_models(registry, request)).encode(), _HEADERS)
-    document: dict[str, Any] = {"status": "alive"}
     if JSON[1] in accepted:
-        document |= {"models": _models(registry, request), "links": _LINKS}
-    return json_response(document)
+        return json_response({**_ALIVE, "models": _models(registry, request), "links": _LINKS})
+    return json_response(_ALIVE)
 
 
 def _models(registry: Registry, request: Request) -> list[dict[str, Any]]:

@@ -64,7 +64,7 @@ class SnapshotEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierModel:
-    """All versions of a model before its latest change: `tsctl rollback` brings them back, see snapshot_file.py.
+    """All versions of a model before its latest change, which can be brought back, see snapshot_file.py.
 
     Attributes:
         name: of the model.

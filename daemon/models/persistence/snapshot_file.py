@@ -3,7 +3,7 @@
 A change is on the disk before the answer is sent. Directories of unpacked archives are kept as long as the file
 on the disk refers to them.
 
-Each change of a model keeps the state before, which `tsctl rollback` brings back:
+Each change of a model keeps the state before, which can be brought back:
 
     registered, replaced, set, another default or route, unregistered    a change: the state before is kept
     scaled, described by a worker, restored                              none: the versions and settings stay
@@ -11,7 +11,7 @@ Each change of a model keeps the state before, which `tsctl rollback` brings bac
 
 The snapshot holds that state, so that it survives restarts and upgrades; and its unpacked archives are kept as long as
 the model is registered, because the archive's file may have been overwritten since. One state is kept for each model.
-Commands with one token in common, such as those of `tsctl apply`, are one change.
+Commands with one token in common are one change.
 """
 
 import asyncio

@@ -14,7 +14,6 @@ from tests.kit.protocols import PROTOCOLS
 from tests.kit.shelf import needs
 from tsctl.daemon.api.guards import guard
 from tsctl.daemon.config.endpoints import choose_endpoints
-from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.extensions.keys.known_clients import KnownClients, digest_of
 from tsctl.daemon.lifecycle.sockets import bind_endpoints
 
@@ -39,8 +38,9 @@ def ask(tmp_path: Path, house: House) -> Ask:
     endpoint = choose_endpoints(config)[-1]
     (listening,) = bind_endpoints([endpoint])
     with listening:
-        clients = KnownClients(file, house.clock)
-        there = guard(endpoint, listening, config, Tokens("m"), clients, house.clock.now)
+        tokens, clients = house.kernel.tokens, KnownClients(file, house.clock)
+        tokens.management, tokens.clients = "m", clients
+        there = guard(endpoint, listening, config, tokens, clients, house.clock.now)
     server = Server(house.router_behind(there), admit=there.admit)
 
     async def ask(target: str, key: str = "", body: bytes = b"1234567", method: str = "POST", *headers: str) -> Answer:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from tests.api.house import House
-from tests.http.peer import Answer
+from tests.http.peer import Answer, Server
 from tests.kit.clients import FakeClient
-from tsctl.daemon.extensions.welcome.page import welcome
+from tsctl.daemon.extensions.welcome.page import WelcomeService, welcome
+from tsctl.daemon.http.router import Audience, Router
 
 HTML = "Accept: text/html,application/xhtml+xml,*/*;q=0.8"
 
@@ -70,3 +71,20 @@ def test_a_client_with_a_key_sees_its_models_alone(house: House) -> None:
     document = json.loads(welcome(house.registry, request).body)
 
     assert {each["name"] for each in document["models"]} == {"m"}
+
+
+def test_where_a_token_is_asked_for_strangers_learn_no_models_and_operators_all(house: House) -> None:
+    service = house.service(WelcomeService)
+    house.kernel.tokens.inference = "i"
+
+    for audience, shown, models in (
+        (Audience.CLIENTS, "", False),
+        (Audience.CLIENTS, "Authorization: Bearer no", False),
+        (Audience.CLIENTS, "Authorization: Bearer i", True),
+        (Audience.OPERATORS, "", True),
+    ):
+        server = Server(Router(service.routes(audience)))
+        peer = server.connect()
+        peer.send(f"GET / HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\n{shown or 'X: y'}\r\n\r\n".encode())
+        document = json.loads(peer.answers[0].body)
+        assert (peer.statuses, document["status"], "models" in document) == ([200], "alive", models), (audience, shown)

@@ -11,13 +11,12 @@ from typing import Any
 
 import click
 
+from tsctl.daemon.extensions.keys import CLIENT_NAME, LEAST_RATE, MOST_RATE
 from tsctl.daemon.setting_values import parse_size
 from tsctl.errors import CliError
 from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_LEAST_RATE, _MOST_RATE = 1e-6, 1e6  # as the daemon reads them
 _RANDOM = 32  # bytes
 
 
@@ -51,9 +50,9 @@ def command(
     The file gets the key's SHA-256. A daemon with this file knows the client a second later. A client that is there
     already gets one more key, with the rights that it has. Delete its table from the file to revoke a key.
     """
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(CLIENT_NAME, name):
         raise CliError(f"`{name}` cannot be a client's name", "use letters, digits, `.`, `_` and `-`, at most 64")
-    if rate is not None and not _LEAST_RATE <= rate <= _MOST_RATE:  # nor NaN
+    if rate is not None and not LEAST_RATE <= rate <= MOST_RATE:  # nor NaN
         raise CliError(f"`--rate` is {rate:g}", "give 0.000001 to 1000000, or leave it out for no limit")
     rights = {
         "models": _models(models),
