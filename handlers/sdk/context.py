@@ -164,7 +164,7 @@ class Context:
         self.metrics.request_ids = self.request_ids
         if send is not None:
             self.send_pieces = lambda items, places=None: send(
-                items, [rows[place] for place in places or range(len(rows))]
+                items, [rows[place] for place in (range(len(rows)) if places is None else places)]
             )
         try:
             yield
