@@ -46,9 +46,10 @@ class Pieces:
         if not pieces:
             self._connection.send(wire.Chunk(self._batch, pieces))
             return
-        if self._windows is None:
-            self._windows = Windows()
-            self._connection.open(self._batch, self._windows)
+        with self._connection.news:  # several threads of the handler may send
+            if self._windows is None:
+                self._windows = Windows()
+                self._connection.open(self._batch, self._windows)
         windows = self._windows
         with self._connection.news:
             ready, short = windows.split(pieces)

@@ -58,7 +58,8 @@ class BatchPieces:
     """Sends pieces of the rows' responses of one batch: a thread that outlives the batch must not answer the next one.
 
     Args:
-        encode: returns the answer to a row, given its index in the call, the row and the item.
+        encode: returns the answer to a row, given its status and headers, the row and the item.
+        processors: the rows' status and headers.
         numbers: the rows' indices in the original batch.
 
     Attributes:
@@ -68,23 +69,25 @@ class BatchPieces:
 
     def __init__(
         self,
-        encode: Callable[[int, wire.Row, Any], wire.Answer],
+        encode: Callable[[RequestProcessor, wire.Row, Any], wire.Answer],
         send: SendPieces,
+        processors: Sequence[RequestProcessor],
         rows: Sequence[wire.Row],
         numbers: Sequence[int],
     ) -> None:
         self.send = send
         self.sent = False
         self._encode = encode
+        self._processors = processors
         self._rows = rows
         self._numbers = numbers
 
     def __call__(self, items: Sequence[Any], places: Sequence[int] | None = None) -> None:
         self.sent = True
-        rows, numbers, encode = self._rows, self._numbers, self._encode
+        rows, numbers, processors, encode = self._rows, self._numbers, self._processors, self._encode
         where = range(len(rows)) if places is None else places
-        pairs = enumerate(zip(where, in_memory(list(items)), strict=True))
-        self.send([(numbers[place], encode(index, rows[place], item)) for index, (place, item) in pairs])
+        pairs = zip(where, in_memory(list(items)), strict=True)
+        self.send([(numbers[place], encode(processors[place], rows[place], item)) for place, item in pairs])
 
 
 SHARE = 0.1  # of a worker's time
@@ -386,8 +389,8 @@ class Runtime:
             elif infer.document:
                 wants_bytes = True
 
-        processors = self._context.request_processor or ()
-        pieces = self._context.send_pieces = BatchPieces(self._encode, self._send, rows, numbers)
+        processors = self._context.request_processor or []
+        pieces = self._context.send_pieces = BatchPieces(self._encode, self._send, processors, rows, numbers)
         began = time.perf_counter()
         crowded = False
         answers: list[wire.Answer] | None = None
@@ -423,7 +426,9 @@ class Runtime:
             if not isinstance(raised, (UnreadablePayload, NotSerialisable)):
                 rows_of = [number for number, item in zip(numbers, items, strict=True) if item is raised]
                 self._note_failure(rows_of, self._tell(raised))
-        answers = [self._encode(index, row, item) for index, (row, item) in enumerate(zip(rows, items, strict=True))]
+        answers = [
+            self._encode(processor, row, item) for processor, row, item in zip(processors, rows, items, strict=True)
+        ]
         if not wants_bytes or pieces.sent:
             return answers
         from tsctl.handlers.tensors.rows import as_asked
@@ -469,13 +474,11 @@ class Runtime:
         else:
             self.too_large = min(self.too_large or rows, rows)
 
-    def _encode(self, index: int, row: wire.Row, item: Any) -> wire.Answer:
+    def _encode(self, processor: RequestProcessor, row: wire.Row, item: Any) -> wire.Answer:
         """Return the answer to one row. An item that is an exception, or cannot be encoded, fails only its own row."""
         if is_exception(item):
             return failed(row, item)
         try:
-            assert self._context.request_processor is not None
-            processor = self._context.request_processor[index]
             infer = row.infer
             if infer is None or not isinstance(infer, InferHead):
                 return encode_item(item, processor)

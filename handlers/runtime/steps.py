@@ -138,11 +138,12 @@ class SteppedRuntime(Runtime):
         numbers: Sequence[int],
     ) -> list[Stepped]:
         context, rows = self._context, batch.rows
-        context.resume(batch.ids.copy(), batch.processors.copy())
+        processors = batch.processors.copy()
+        context.resume(batch.ids.copy(), processors)
         if batch.parameters:
             context.request_parameters = batch.parameters.copy()
         context.cancelled = list(cancelled)
-        context.send_pieces = BatchPieces(self._encode, send, rows, numbers)
+        context.send_pieces = BatchPieces(self._encode, send, processors, rows, numbers)
         began = time.perf_counter()
         answers: list[wire.Answer] = []
         crowded = False
@@ -204,4 +205,4 @@ class SteppedRuntime(Runtime):
             processor.add_response_property(NEXT, "false" if ends else "true")
         elif not self._context.stopping_criteria and processor.get_response_header(NEXT) == "true":
             processor.add_response_property(NEXT, "false")
-        return self._encode(index, active.row, item), ends
+        return self._encode(processor, active.row, item), ends

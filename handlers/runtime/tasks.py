@@ -11,6 +11,7 @@ from tsctl.handlers.requests.rows import headers_of, in_memory, items_of
 from tsctl.handlers.runtime.failures import bad_request, failed
 from tsctl.handlers.runtime.out_of_memory import is_out_of_memory, make_room
 from tsctl.handlers.runtime.runtime import Runtime, is_exception
+from tsctl.handlers.sdk.context import RequestProcessor
 from tsctl.handlers.sdk.errors import HandlerError
 from tsctl.handlers.tensor_heads import InferHead
 
@@ -90,7 +91,8 @@ class TaskRuntime(Runtime):
         data, unreadable = one._read_rows([row])
         if unreadable:
             return Answered(bad_request(row, unreadable[0]), 0.0)
-        context.begin_batch([row.id], [headers_of(row)])
+        processor = RequestProcessor(headers_of(row))
+        context.resume({0: row.id}, [processor])
         if isinstance(row.infer, InferHead):
             context.request_parameters[0] = row.infer.parameters
         begun = False
@@ -98,7 +100,7 @@ class TaskRuntime(Runtime):
         def send_piece(items: Sequence[Any], places: object = None) -> None:  # noqa: ARG001
             nonlocal begun
             begun = True
-            send(one._encode(0, row, items[0]))
+            send(one._encode(processor, row, items[0]))
 
         context.send_pieces = send_piece
         began = time.perf_counter()
@@ -106,7 +108,7 @@ class TaskRuntime(Runtime):
         seconds = time.perf_counter() - began
         self._tally.add("gauge", "HandlerTime", "ms", self._labels, seconds * 1000)
         traceback = self._tell(item) if is_exception(item) else ""
-        answer = one._encode(0, row, item)
+        answer = one._encode(processor, row, item)
         if row.infer is not None and not begun:
             from tsctl.handlers.tensors.rows import as_asked
 

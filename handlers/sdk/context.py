@@ -1,6 +1,7 @@
 """The context of a handler: its model, its worker, and the requests of its batch.
 
-The members are those of TorchServe 0.12 (ts/context.py), because handlers written for TorchServe use them. A context
+The members, and the arguments, are those of TorchServe 0.12 (ts/context.py), because handlers written for TorchServe,
+and their tests, use them. A context
 lives as long as its worker, and handlers set further attributes on it; `begin_batch` sets the members that belong to
 one batch.
 """
@@ -95,28 +96,29 @@ class Context:
         self,
         model_name: str,
         model_dir: str,
-        manifest: Mapping[str, Any],
+        manifest: Mapping[str, Any] | None,
         batch_size: int,
-        gpu_id: int | None = None,
-        server_version: str = SERVER_VERSION,
-        model_yaml_config: Mapping[str, Any] | None = None,
+        gpu: int | None = None,
+        mms_version: str = SERVER_VERSION,
         limit_max_image_pixels: bool = True,
+        metrics: Any = None,
+        model_yaml_config: Mapping[str, Any] | None = None,
     ) -> None:
         self.model_name = model_name
-        self.manifest = dict(manifest)
+        self.manifest = dict(manifest or {})
         self.system_properties: dict[str, Any] = {
             "model_dir": model_dir,
-            "gpu_id": gpu_id,
+            "gpu_id": gpu,
             "batch_size": batch_size,
             "server_name": SERVER_NAME,
-            "server_version": server_version,
+            "server_version": mms_version,
             "limit_max_image_pixels": limit_max_image_pixels,
         }
         self.model_yaml_config = dict(model_yaml_config or {})
         self.request_ids: dict[int, str] = {}
         self.request_processor: list[RequestProcessor] | None = None
         self.request_parameters: dict[int, dict[str, Any]] = {}
-        self.metrics = MetricsCache(model_name)
+        self.metrics: MetricsCache = MetricsCache(model_name) if metrics is None else metrics
         self.send_pieces: SendPieces | None = None
         self.stopping_criteria: Any = None
         self.cancelled: list[str] = []
@@ -124,6 +126,20 @@ class Context:
         self.header_key_sequence_id = os.environ.get("TS_REQUEST_SEQUENCE_ID", "ts_request_sequence_id")
         self.header_key_sequence_start = os.environ.get("TS_REQUEST_SEQUENCE_START", "ts_request_sequence_start")
         self.header_key_sequence_end = os.environ.get("TS_REQUEST_SEQUENCE_END", "ts_request_sequence_end")
+
+    # TorchServe's own attributes, which handlers and their tests use, too.
+
+    @property
+    def _system_properties(self) -> dict[str, Any]:
+        return self.system_properties
+
+    @property
+    def _request_processor(self) -> list[RequestProcessor] | None:
+        return self.request_processor
+
+    @_request_processor.setter
+    def _request_processor(self, processors: list[RequestProcessor] | None) -> None:
+        self.request_processor = processors
 
     def beside(self) -> "Context":
         """Return a context for a concurrent batch; attributes set by handlers are in both."""
@@ -164,7 +180,7 @@ class Context:
         self.metrics.request_ids = self.request_ids
         if send is not None:
             self.send_pieces = lambda items, places=None: send(
-                items, [rows[place] for place in places or range(len(rows))]
+                items, [rows[place] for place in (range(len(rows)) if places is None else places)]
             )
         try:
             yield

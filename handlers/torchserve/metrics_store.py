@@ -67,7 +67,7 @@ class MetricsStore:
         self.cache: dict[str, Metric] = {}
 
     def add_metric(
-        self, name: str, value: float, idx: Any = None, unit: str = "", dimensions: Sequence[Dimension] | None = None
+        self, name: str, value: float, unit: str, idx: Any = None, dimensions: Sequence[Dimension] | None = None
     ) -> None:
         """Collect a value; a second value of the same metric is reported immediately."""
         self._add(name, value, self._request_of(idx), unit, dimensions)

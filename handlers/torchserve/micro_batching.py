@@ -11,6 +11,7 @@ of the whole batch, from several threads.
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from threading import local
 from typing import Any
 
 from tsctl.handlers.requests.kinds import answer
@@ -36,6 +37,7 @@ class MicroBatching:
         self.micro_batch_size = micro_batch_size
         self._parallelism: dict[str, int] = {}
         self._pools: dict[str, ThreadPoolExecutor] = {}
+        self._running = local()  # the number of the micro-batch in each thread
         self.parallelism = parallelism or {}
 
     @property
@@ -64,6 +66,11 @@ class MicroBatching:
             pool.shutdown()
         self._pools = {}
 
+    def get_micro_batch_idx(self) -> int | None:
+        """Return the number of the micro-batch, from 0, in a stage that runs on one; else None."""
+        found: int | None = getattr(self._running, "number", None)
+        return found
+
     def __call__(self, data: list[Any], context: Any) -> Any:
         """Answer a batch: the handler's `handle`. Explanations and descriptions are not micro-batched."""
         return answer(self.handler, data, context, self.handle)
@@ -77,9 +84,9 @@ class MicroBatching:
         size = self.micro_batch_size
         starts = range(0, len(data), size)
         parts = [data[start : start + size] for start in starts]
-        futures = [self._submit("preprocess", part) for part in parts]
+        futures = [self._submit("preprocess", number, part) for number, part in enumerate(parts)]
         for stage in STAGES[1:]:
-            futures = [self._submit(stage, future) for future in futures]
+            futures = [self._submit(stage, number, future) for number, future in enumerate(futures)]
         wait(futures)  # also after a failure: no thread may see the context of the next batch
         unreadable, items = {}, []
         for start, part, future in zip(starts, parts, futures, strict=True):
@@ -91,9 +98,15 @@ class MicroBatching:
             raise UnreadableRows(unreadable)
         return items
 
-    def _submit(self, stage: str, given: Sequence[Any] | Future[Any]) -> Future[Any]:
+    def _submit(self, stage: str, number: int, given: Sequence[Any] | Future[Any]) -> Future[Any]:
         """Run a stage on its own threads, after the result of the stage before."""
         if stage not in self._pools:
             self._pools[stage] = ThreadPoolExecutor(self._parallelism[stage], stage)
         run: Callable[[Any], Any] = getattr(self.handler, stage)
-        return self._pools[stage].submit(lambda: run(given.result() if isinstance(given, Future) else given))
+
+        def run_one() -> Any:
+            data = given.result() if isinstance(given, Future) else given
+            self._running.number = number
+            return run(data)
+
+        return self._pools[stage].submit(run_one)

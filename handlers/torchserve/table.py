@@ -14,6 +14,10 @@ _CONTEXT = {
 _PREDICTION_EXCEPTION = {"PredictionException": ("tsctl.handlers.sdk.errors", "PredictionException")}
 _CLEANUP = {"CLEANUP_REGEX": ("tsctl.handlers.builtin.support.cleaning", "CLEANUP_REGEX")}
 _STREAM = {"send_intermediate_predict_response": ("tsctl.handlers.sdk.streaming", "send_intermediate_predict_response")}
+_BASE_HANDLER = {"BaseHandler": (f"{_BASE}.base", "BaseHandler")}
+_VISION_HANDLER = {"VisionHandler": (f"{_BASE}.vision", "VisionHandler")}
+_TEXT_HANDLER = {"TextHandler": (f"{_BASE}.text", "TextHandler")}
+_LABELS = {name: (f"{_BASE}.support.labels", name) for name in ("load_label_mapping", "map_class_to_label")}
 _TIMED = {"timed": ("tsctl.handlers.sdk.timer", "timed")}
 _VERSION = {"__version__": (f"{_OWN}.util", "__version__")}
 
@@ -58,7 +62,9 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     "ts.service": {"emit_metrics": (f"{_OWN}.metrics_store", "emit_metrics"), **_PREDICTION_EXCEPTION},
     "ts.torch_handler": {},
     "ts.torch_handler.base_handler": {
-        "BaseHandler": (f"{_BASE}.base", "BaseHandler"),
+        **_BASE_HANDLER,
+        **_LABELS,
+        "list_classes_from_module": (f"{_OWN}.util", "list_classes_from_module"),
         **{
             f"{library}_AVAILABLE": (f"{_OWN}.util", f"{library}_AVAILABLE")
             for library in ("IPEX", "ONNX", "PROFILER", "PT2", "PT230", "XLA")
@@ -66,9 +72,20 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         **_TIMED,
     },
     "ts.torch_handler.contractions": {"CONTRACTION_MAP": (f"{_BASE}.support.cleaning", "CONTRACTIONS")},
-    "ts.torch_handler.image_classifier": {"ImageClassifier": (f"{_BASE}.image_classifier", "ImageClassifier")},
-    "ts.torch_handler.image_segmenter": {"ImageSegmenter": (f"{_BASE}.image_segmenter", "ImageSegmenter")},
-    "ts.torch_handler.object_detector": {"ObjectDetector": (f"{_BASE}.object_detector", "ObjectDetector")},
+    "ts.torch_handler.image_classifier": {
+        "ImageClassifier": (f"{_BASE}.image_classifier", "ImageClassifier"),
+        **_VISION_HANDLER,
+        **_LABELS,
+    },
+    "ts.torch_handler.image_segmenter": {
+        "ImageSegmenter": (f"{_BASE}.image_segmenter", "ImageSegmenter"),
+        **_VISION_HANDLER,
+    },
+    "ts.torch_handler.object_detector": {
+        "ObjectDetector": (f"{_BASE}.object_detector", "ObjectDetector"),
+        **_VISION_HANDLER,
+        **_LABELS,
+    },
     "ts.torch_handler.request_envelope": {},
     "ts.torch_handler.request_envelope.base": {"BaseEnvelope": (f"{_OWN}.base_envelope", "BaseEnvelope")},
     "ts.torch_handler.request_envelope.body": {"BodyEnvelope": ("tsctl.handlers.envelopes.json", "BodyEnvelope")},
@@ -77,12 +94,16 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     "ts.torch_handler.request_envelope.kservev2": {
         "KServev2Envelope": ("tsctl.handlers.envelopes.kservev2", "KServev2Envelope"),
     },
-    "ts.torch_handler.text_classifier": {"TextClassifier": (f"{_BASE}.text_classifier", "TextClassifier")},
-    "ts.torch_handler.text_handler": {"TextHandler": (f"{_BASE}.text", "TextHandler"), **_CLEANUP},
+    "ts.torch_handler.text_classifier": {
+        "TextClassifier": (f"{_BASE}.text_classifier", "TextClassifier"),
+        **_TEXT_HANDLER,
+        **_LABELS,
+    },
+    "ts.torch_handler.text_handler": {**_TEXT_HANDLER, **_BASE_HANDLER, **_CLEANUP},
     "ts.torch_handler.unit_tests": {},
     "ts.torch_handler.unit_tests.test_utils": {},
     "ts.torch_handler.unit_tests.test_utils.mock_context": {"MockContext": (f"{_OWN}.mock_context", "MockContext")},
-    "ts.torch_handler.vision_handler": {"VisionHandler": (f"{_BASE}.vision", "VisionHandler")},
+    "ts.torch_handler.vision_handler": {**_VISION_HANDLER, **_BASE_HANDLER},
     "ts.torch_handler.vllm_handler": {"VLLMHandler": (f"{_BASE}.vllm.handler", "VLLMHandler")},
     "ts.utils": {},
     "ts.utils.util": {
@@ -90,8 +111,7 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         "check_valid_pt2_backend": (f"{_BASE}.support.compiling", "check_valid_pt2_backend"),
         "get_yaml_config": (f"{_OWN}.util", "get_yaml_config"),
         "list_classes_from_module": (f"{_OWN}.util", "list_classes_from_module"),
-        "load_label_mapping": (f"{_BASE}.support.labels", "load_label_mapping"),
-        "map_class_to_label": (f"{_BASE}.support.labels", "map_class_to_label"),
+        **_LABELS,
         **_CLEANUP,
     },
     "ts.version": _VERSION,

@@ -15,7 +15,7 @@ def context_of(
 ) -> Context:
     """Make a worker's context on the tests' device; `model` is the manifest's entry of that name."""
     manifest = {"model": dict(model or {})}
-    return Context("net", str(model_dir), manifest, batch_size=8, gpu_id=GPU_ID, model_yaml_config=config)
+    return Context("net", str(model_dir), manifest, batch_size=8, gpu=GPU_ID, model_yaml_config=config)
 
 
 def row(value: bytes, content_type: str = "", *, request_id: str = "r0", name: str = "body") -> wire.Row:

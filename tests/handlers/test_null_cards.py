@@ -41,7 +41,7 @@ torch.save(weights, folder / "net.pt")
 torch.jit.script(net).save(str(folder / "script.pt"))
 torch.export.save(torch.export.export(net, (torch.zeros(2, 3, 64, 64),)), folder / "net.pt2")
 manifest = {"modelFile": "net.py", "serializedFile": "net.pt"}
-context = Context("net", str(folder), {"model": manifest}, batch_size=4, gpu_id=0)
+context = Context("net", str(folder), {"model": manifest}, batch_size=4, gpu=0)
 torch.ones(1, device="cuda")
 here = OnCards(Path(os.environ["NULL_CUDA_FOLDER"], str(os.getpid())))
 handler = ImageClassifier()
@@ -127,7 +127,7 @@ write(folder / "waits.py", '''
             return found if found.sum().item() < 1e9 else -found
 ''')
 waits = ImageClassifier()
-waits.initialize(Context("waits", str(folder), {"model": {"modelFile": "waits.py"}}, batch_size=4, gpu_id=0))
+waits.initialize(Context("waits", str(folder), {"model": {"modelFile": "waits.py"}}, batch_size=4, gpu=0))
 told = {each.name: each for each in Runtime(EntryPoint(waits, waits.handle), context).optimize(None, folder, 4)}
 with Delta(here) as batch:
     waits.inference(waits.preprocess([{"body": waits.example()}] * 4))
@@ -160,7 +160,7 @@ for name, handler, size, replays in (
     ("reads", TextClassifier(), 4 * 8 * (3 + 2 + 1), 0),  # numbers of words, of pairs of them, and a start
 ):
     manifest = {"model": {"modelFile": f"{name}.py"}}
-    own = Context(name, str(folder), manifest, batch_size=4, gpu_id=0, model_yaml_config=small)
+    own = Context(name, str(folder), manifest, batch_size=4, gpu=0, model_yaml_config=small)
     handler.initialize(own)
     Runtime(EntryPoint(handler, handler.handle), own).optimize(None, folder, 4)
     body = handler.example() if name == "segments" else b"a good film"

@@ -215,9 +215,10 @@ def load_eager(model_file: Path, weights: Path | None, config: Mapping[str, Any]
     named = ", ".join(each.__name__ for each in classes) or "none"
     if not classes and len(defined) == 1:
         classes = defined
-    model: Any = classes[0]() if len(classes) == 1 else None
-    if not isinstance(model, nn.Module):
+    made = classes[0]() if len(classes) == 1 else None
+    if not isinstance(made, nn.Module):
         raise HandlerError(f"{model_file.name} should define exactly one torch.nn.Module, and defines {named}")
+    model: nn.Module = made
     if weights is not None:
         state = read_weights(weights, config, mapped=copies_weights(model))
         if isinstance(state, nn.Module):

@@ -82,6 +82,7 @@ IN_THE_WILD = """
     ts.metrics.metrics_store.MetricsStore ts.metrics.metric_cache_yaml_impl.MetricsCacheYamlImpl
     ts.metrics.caching_metric.CachingMetric ts.service.emit_metrics ts.service.PredictionException
     ts.torch_handler.base_handler.XLA_AVAILABLE ts.torch_handler.contractions.CONTRACTION_MAP
+    ts.torch_handler.text_handler.BaseHandler
 """
 
 

@@ -1,15 +1,18 @@
 """Every member that TorchServe's context has, and what it gives."""
 
+from typing import Any
+
 import pytest
 
 from tsctl.handlers.sdk.context import Context, RequestProcessor
+from tsctl.handlers.torchserve.metrics_store import MetricsStore
 
 
 @pytest.fixture
 def loading() -> Context:
     """A context during `initialize`."""
     config = {"handler": {"top": 1}}
-    return Context("net", "/models/net", {"model": {"handler": "h"}}, 4, 1, "0.1", config, limit_max_image_pixels=False)
+    return Context("net", "/models/net", {"model": {"handler": "h"}}, 4, 1, "0.1", False, None, config)
 
 
 def test_it_says_what_is_served(loading: Context) -> None:
@@ -28,6 +31,18 @@ def test_it_says_what_is_served(loading: Context) -> None:
     assert bare.model_yaml_config == {}
     assert (bare.system_properties["gpu_id"], bare.system_properties["limit_max_image_pixels"]) == (None, True)
     assert bare.system_properties["server_version"] == "0.12.0", "as `ts.__version__`"
+
+
+def test_a_test_of_a_handler_may_make_one_as_for_torchserve() -> None:
+    arguments: dict[str, Any] = {"model_dir": "/", "manifest": None, "batch_size": None, "gpu": None}
+    metrics: Any = MetricsStore("1", "net")
+    context = Context(model_name="net", **arguments, mms_version="1", metrics=metrics)
+    context._request_processor = [RequestProcessor(request_header={"Accept": "text/plain"})]
+
+    assert context.get_request_header(0, "Accept") == "text/plain"
+    assert context.request_processor is context._request_processor
+    assert context._system_properties is context.system_properties
+    assert context.metrics is metrics
 
 
 def test_a_request_processor_has_torchserves_members() -> None:

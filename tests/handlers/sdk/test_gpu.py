@@ -43,7 +43,7 @@ def load(directory: Path, mode: wire.Mode = "batch", gpu_id: int | None = 0, dev
 
 def test_a_built_in_handler_with_a_gpu_that_torch_cannot_use_fails_with_torchs_reason(model_dir: Path) -> None:
     write(model_dir / "net.py", "import torch\nclass Net(torch.nn.Module): ...\n")
-    context = Context("m", str(model_dir), {"model": {"modelFile": "net.py"}}, batch_size=1, gpu_id=1)
+    context = Context("m", str(model_dir), {"model": {"modelFile": "net.py"}}, batch_size=1, gpu=1)
 
     with pytest.raises(HandlerError, match=r"given GPU 1, but torch .* cannot use it: .*; .*deviceType: auto"):
         BaseHandler().initialize(context)

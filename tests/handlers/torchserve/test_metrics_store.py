@@ -19,7 +19,7 @@ def test_each_kind_of_metric_is_collected_with_its_unit_and_labels(store: Metric
     store.add_size("Size", 3, 1, "kB", [Dimension("Kind", "body")])
     store.add_percent("Share", 4)
     store.add_error("Broken", "why")
-    store.add_metric("Other", 5, 1, "pages")
+    store.add_metric("Other", 5, "pages", 1)
 
     found = [
         (each.name, each.value, each.unit, each.request_id, list(map(str, each.dimensions))) for each in store.store

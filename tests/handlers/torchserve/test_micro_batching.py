@@ -82,6 +82,13 @@ def test_a_batch_goes_through_the_stages_in_pieces_and_comes_back_in_order(
     assert stages.threads == {"preprocess", "inference", "postprocess"}
 
 
+def test_a_stage_knows_the_number_of_its_micro_batch(micro: MicroBatching, stages: Stages) -> None:
+    stages.inference = lambda data: [f"{micro.get_micro_batch_idx()} {each}" for each in data]  # type: ignore[method-assign]
+
+    assert micro.handle([1, 2, 3]) == ["0 1pp", "0 2pp", "1 3pp"]
+    assert micro.get_micro_batch_idx() is None
+
+
 def test_the_stages_run_at_the_same_time(micro: MicroBatching, stages: Stages) -> None:
     second_read, first_inferred = threading.Event(), []
 

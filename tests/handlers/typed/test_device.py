@@ -52,7 +52,7 @@ def test_a_device_that_raises_is_none(kind: type[Raises], error: Exception) -> N
     handler = kind(error)
     entry = typed_entry(handler.predict, handler)
     assert entry is not None
-    context = Context("model", "/nowhere", {}, batch_size=4, gpu_id=0)
+    context = Context("model", "/nowhere", {}, batch_size=4, gpu=0)
 
     entry.initialize(context)
 

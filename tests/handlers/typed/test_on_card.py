@@ -32,7 +32,7 @@ NEVER = dict.fromkeys(NAMES, 0)
 def check(claim, handler, *bodies, answers, did, pieces=[], gpu=0):
     typed = hasattr(handler, "predict")
     entry = typed_entry(handler.predict, handler) if typed else EntryPoint(handler, handler.handle)
-    context = Context("model", "/nowhere", {}, batch_size=4, gpu_id=gpu)
+    context = Context("model", "/nowhere", {}, batch_size=4, gpu=gpu)
     entry.initialize(context)
     runtime, sent = Runtime(entry, context), []
     rows = [row(body.encode(), "application/json", request_id=str(place)) for place, body in enumerate(bodies)]

@@ -136,7 +136,7 @@ from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.loader import EntryPoint
 
 write_doubling(Path(sys.argv[1], "net.onnx"), "rows")
-context = Context("net", sys.argv[1], {"model": {"serializedFile": "net.onnx"}}, batch_size=2, gpu_id=0)
+context = Context("net", sys.argv[1], {"model": {"serializedFile": "net.onnx"}}, batch_size=2, gpu=0)
 
 class Images(VisionHandler):
     image_processing = None

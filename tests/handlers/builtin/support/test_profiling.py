@@ -66,7 +66,9 @@ def test_a_handler_whose_own_initialize_keeps_no_manifest_is_profiled(
 
 
 def test_a_handle_of_a_users_own_may_profile_by_torchserves_name(handler: BaseHandler, tmp_path: Path) -> None:
-    handler.get_insights = lambda prepared, raw, target=0: [(prepared.tolist(), raw, target)]  # type: ignore[method-assign]
+    handler.get_insights = (  # type: ignore[method-assign]
+        lambda tensor_data, raw_data, target=0: [(tensor_data.tolist(), raw_data, target)]
+    )
     rows = [{"data": [1.0, 2.0]}]
     assert handler.context is not None
 
