@@ -65,7 +65,9 @@ def next_command(document: dict[str, Any]) -> str:
     if document.get("workers") == 0 and not document.get("onDemand"):
         return f"tsctl scale {name} 1"
     larger = one and document.get("mostRows", 0) != 1 and not document.get("alone")
-    return f"tsctl set {name} --batch-size 8" if larger else f"tsctl bench {name} FILE"
+    if larger:
+        return f"tsctl set {name} --batch-size 8"
+    return f"tsctl bench {name} FILE{' --protocol v2' if document.get('inTensors') else ''}"
 
 
 def _asked_as(document: dict[str, Any]) -> str:

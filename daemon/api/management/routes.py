@@ -282,6 +282,7 @@ def registered(model: ModelVersion) -> dict[str, Any]:
         kept                                 the settings that a replacement kept, because they were asked for earlier
         mostRows                             that the model's file takes at a time; 0 for any number
         alone                                whether the handler's function is called for one request after the other
+        inTensors                            whether requests are tensors (`inputs`) for a handler without type hints
         workers, onDemand                    its worker processes; whether the first request starts them
 
     Settings have their names and units of model-config.yaml.
@@ -304,6 +305,7 @@ def registered(model: ModelVersion) -> dict[str, Any]:
         "kept": [] if before is None else [ROWS[name].yaml for name in before.kept if ROWS[name].yaml],
         "mostRows": model.most_rows,
         "alone": _alone(model.declared),
+        "inTensors": model.declared is None and bool(settings.inputs),
         "workers": model.pool.wanted,
         "onDemand": model.presence.comes,
     }
