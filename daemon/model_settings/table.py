@@ -27,7 +27,7 @@ def _are_numbers(value: Any) -> bool:
 CORE_MODEL_SETTINGS: tuple[ModelSetting, ...] = (
     ModelSetting(
         name="batch_size", kind=Integer(1), label="batch size",
-        help="Requests in one batch, at most.",
+        help="Requests in one batch, at most; a typed handler has a default of its own, mostly 32.",
         yaml="batchSize", rest="batch_size", flag="--batch-size",
         default=1, changes=_NEXT_BATCH,
     ),

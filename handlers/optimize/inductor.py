@@ -31,6 +31,8 @@ from tsctl.handlers.optimize.trees import tensors_of
 
 def refusal(model: Any, device: torch.device) -> str:
     """Return why a model cannot be compiled here; empty if it can be."""
+    while isinstance(model, ModelWrapper):  # bfloat16's
+        model = getattr(model, model.within)
     if isinstance(model, torch.jit.ScriptModule):
         return "the model is TorchScript, which torch.compile does not take"
     if device.type == "cuda":

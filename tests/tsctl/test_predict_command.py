@@ -29,7 +29,9 @@ def image(tmp_path: Path) -> Path:
     ],
     ids=["JSON", "text", "bytes"],
 )
-@pytest.mark.parametrize("arguments", [["--data", "x", "--json"], ["--json", "--data", "x"]])
+@pytest.mark.parametrize(
+    "arguments", [["--data", "x", "--json"], ["--json", "--data", "x"], ["--json", "[1]", "--json"]]
+)
 def test_json_without_a_value_prints_a_document(
     invoke: Invoke, daemon: FakeDaemon, body: bytes, kind: str, answer: dict[str, object], arguments: list[str]
 ) -> None:

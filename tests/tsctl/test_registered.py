@@ -25,6 +25,12 @@ def test_settings_are_followed_by_what_the_author_should_know() -> None:
     assert settings_lines(ANSWER | more) == [FIRST, ALONE, "note: `h.py:predict` is served"]
 
 
+def test_requests_that_a_worker_runs_on_their_own_have_no_delay() -> None:
+    first, *_ = settings_lines(ANSWER | {"mode": "continuous", "places": 8})
+
+    assert first == "Batching continuous, at most 8 requests on their own in a worker"
+
+
 @said_in("replaced.txt")
 def test_a_replacement_says_what_changed_and_what_was_kept(given: str) -> str:
     told = json.loads(given)

@@ -154,7 +154,7 @@ def _failures(errors: Sequence[dict[str, Any]]) -> list[str]:
     lines = []
     for each in errors:
         many = f"{each['requests']} requests, the first " if each["requests"] > 1 else "request "
-        message = each["message"].partition("\n")[0].removesuffix(f" (Request {each['request']})")
+        message = each["message"].partition("\n")[0].replace(f" (Request {each['request']})", "")
         lines.append(f"{stamp_of(each['time'])} {each['status']} {message} ({many}{each['request']})")
     return [*lines, *errors[-1]["traceback"].rstrip().splitlines()]
 

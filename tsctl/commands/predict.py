@@ -32,9 +32,10 @@ _AS_JSON = ""  # of `--json` without a value
 @click.option("--data", metavar="TEXT", help="Send TEXT, as text/plain.")
 @click.option(
     "--json",
-    "document",
+    "documents",
     is_flag=False,
     flag_value=_AS_JSON,
+    multiple=True,
     metavar="[JSON]",
     help="Send JSON, as application/json. Last and without a value: print the answer within a JSON document.",
 )
@@ -50,7 +51,7 @@ def command(
     model: str,
     file: Path | None,
     data: str | None,
-    document: str | None,
+    documents: tuple[str, ...],
     content_type: str | None,
 ) -> None:
     """Send an input to MODEL and print the answer on stdout, unchanged and as it comes.
@@ -59,8 +60,8 @@ def command(
     a terminal: add `> FILE`. With `--json` as the last word, prints a document for programs: status,
     content type, seconds, and the answer (text, JSON, or `base64`).
     """
-    as_json, document = document == _AS_JSON, document or None
-    body, own_type = _input(file, data, document)
+    as_json = _AS_JSON in documents
+    body, own_type = _input(file, data, [each for each in documents if each != _AS_JSON])
     content_type = own_type if content_type is None else content_type
     headers = {"Content-Type": content_type} if content_type else {}
     started = time.monotonic()
@@ -100,28 +101,29 @@ def is_text(content_type: str, beginning: bytes) -> bool:
     return True
 
 
-def _input(file: Path | None, data: str | None, document: str | None) -> tuple[bytes, str]:
+def _input(file: Path | None, data: str | None, documents: list[str]) -> tuple[bytes, str]:
     """Return the body and its content type.
 
     Raises:
         click.UsageError: there is no input or several, or the JSON is none.
         CliError: the file cannot be read.
     """
-    given = [name for name, value in (("FILE", file), ("--data", data), ("--json", document)) if value is not None]
+    given = [name for name, value in (("FILE", file), ("--data", data)) if value is not None]
+    given += ["--json"] * len(documents)
     if len(given) != 1:
         problem = f"{' and '.join(given)} exclude each other" if given else "no input"
         raise click.UsageError(f"{problem}; give one of FILE, `-` for stdin, --data TEXT, or --json JSON")
     if data is not None:
         return data.encode("utf-8", "surrogateescape"), "text/plain"
-    if document is not None:
+    if documents:
         try:
-            json.loads(document)
+            json.loads(documents[0])
         except ValueError as error:
             raise click.UsageError(
                 f"--json is not JSON: {error}; a text in JSON has double quotes."
                 " To print the answer as JSON, write --json as the last word"
             ) from None
-        return document.encode("utf-8", "surrogateescape"), "application/json"
+        return documents[0].encode("utf-8", "surrogateescape"), "application/json"
     assert file is not None
     return content_of(file), content_type_of(file)
 

@@ -67,6 +67,7 @@ def command(
       bf16                  bfloat16, where the hardware has a fast path for it
       int8                  8-bit integers instead, on processors with VNNI
       compile               torch.compile, for every batch size before readiness
+      onnxruntime           exported to ONNX, and run by ONNX Runtime
       graph                 a CUDA graph for each batch size, on GPUs
       none                  no optimization
 

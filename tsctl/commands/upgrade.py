@@ -21,17 +21,15 @@ SECONDS = click.FloatRange(min=0)
     "--grace",
     type=SECONDS,
     default=30.0,
-    show_default="30",
     metavar="SECONDS",
-    help="How long the old daemon keeps idle connections open.",
+    help="How long the old daemon keeps idle connections open [default: 30].",
 )
 @click.option(
     "--timeout",
     type=SECONDS,
     default=300.0,
-    show_default="300",
     metavar="SECONDS",
-    help="How long the new daemon may take until all workers are ready.",
+    help="How long the new daemon may take until all workers are ready [default: 300].",
 )
 @click.option(
     "--check-memory/--no-check-memory",

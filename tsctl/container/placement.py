@@ -163,7 +163,8 @@ class _Placing:
 
 
 _SAGEMAKER_INSTEAD = {
-    "SAGEMAKER_TS_BATCH_SIZE": "`batchSize` in the archive's model-config.yaml is what counts; without it batches form",
+    "SAGEMAKER_TS_BATCH_SIZE": "`batchSize` in the archive's model-config.yaml is what counts; without it only typed"
+    " handlers get batches",
     "SAGEMAKER_TS_MAX_BATCH_DELAY": "`maxBatchDelay` in the archive's model-config.yaml is what counts",
     "SAGEMAKER_TS_MAX_WORKERS": "a model keeps the number of workers that it was given",
     "SAGEMAKER_MULTI_MODEL": "models are registered on the control socket; multi-model endpoints need an address of"

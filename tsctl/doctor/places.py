@@ -76,7 +76,7 @@ def gather(given: Path | None, environment: Mapping[str, str]) -> DoctorFacts:
         except StartError as error:
             invalid, remedy = str(error), error.hint
     return DoctorFacts(
-        user=os.getuid(),
+        user=user_of(daemon.pid),
         installation=installed(),
         daemon=daemon,
         invalid=invalid,
@@ -93,6 +93,14 @@ def gather(given: Path | None, environment: Mapping[str, str]) -> DoctorFacts:
         disks=tuple(_disks(state_dir)),
         services=tuple(services(environment)),
     )
+
+
+def user_of(pid: int) -> int:
+    """Return the user of a daemon, which root may ask, too; of no daemon (0) this one, who would start it."""
+    try:
+        return os.stat(f"/proc/{pid}").st_uid if pid else os.getuid()
+    except OSError:  # it has just gone
+        return os.getuid()
 
 
 def access_of(what: str, path: Path, needed: int, *, private: bool = False) -> PathAccess:

@@ -9,6 +9,7 @@ from typing import Any
 from tsctl.client import DaemonClient, model_path
 from tsctl.daemon.targets import ServeTarget
 from tsctl.errors import CliError
+from tsctl.render import batching_text
 from tsctl.serving import sample
 from tsctl.serving.session import Served
 
@@ -46,13 +47,16 @@ def model_lines(client: DaemonClient, status: Mapping[str, Any], served: Served,
     curl = sample.curl_line(
         url, parts, socket="" if address else str(status["socket"]), token=_TOKEN if _TOKEN in os.environ else ""
     )
-    size, delay = document["batchSize"], document["maxBatchDelay"]
+    size, delay, batching = document["batchSize"], document["maxBatchDelay"], ours["batching"]
     batches = "1 request · no delay" if size == 1 else f"up to {size} requests · {delay:g} ms"
+    batches = f"{batches} · {batching['policy']}"
+    if batching["mode"] != "batch":
+        batches = batching_text(batching["policy"], size, delay, batching["mode"], batching["places"])
     facts = [
         ("model", f"{served.name} {served.version}"),
         ("handler", str(worker["handler"])),
         ("takes", takes_text(ours["declared"]) or tensors_text(ours["tensors"])),
-        ("batches", f"{batches} · {ours['batching']['policy']}"),
+        ("batches", batches),
         ("URL", url),
         *(("note", note) for note in ours["notes"]),
     ]

@@ -4,6 +4,7 @@ from typing import Any
 
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import hint
+from tsctl.render import batching_text
 from tsctl.setting_text import setting_name, setting_text, setting_unit
 from tsctl.streams import echo
 
@@ -39,8 +40,10 @@ def starting_line(name: str, version: str) -> str:
 
 def settings_lines(document: dict[str, Any]) -> list[str]:
     """Return the line of the batching in force, and the notes; for a replacement also what it changed and kept."""
-    size, delay = document["batchSize"], document["maxBatchDelay"]
+    size, delay, mode = document["batchSize"], document["maxBatchDelay"], document.get("mode", "batch")
     lines = [f"Batch size {size}, delay at most {delay:g} ms, batching {document['batching']}"]
+    if mode != "batch":
+        lines = [f"Batching {batching_text(document['batching'], size, delay, mode, document['places'])}"]
     if document.get("alone"):
         lines.append(_ALONE)
     lines += [f"note: {each}" for each in document.get("notes", ())]
@@ -62,7 +65,9 @@ def next_command(document: dict[str, Any]) -> str:
     if document.get("workers") == 0 and not document.get("onDemand"):
         return f"tsctl scale {name} 1"
     larger = one and document.get("mostRows", 0) != 1 and not document.get("alone")
-    return f"tsctl set {name} --batch-size 8" if larger else f"tsctl bench {name} FILE"
+    if larger:
+        return f"tsctl set {name} --batch-size 8"
+    return f"tsctl bench {name} FILE{' --protocol v2' if document.get('inTensors') else ''}"
 
 
 def _asked_as(document: dict[str, Any]) -> str:

@@ -40,6 +40,7 @@ from tsctl.daemon.http.router import Route
 from tsctl.daemon.model_settings.kinds import MOST, Boolean, Integer
 from tsctl.daemon.models.archives.manifest import sha256_pin
 from tsctl.daemon.models.registering.ownership import check_owner_token
+from tsctl.daemon.models.registering.spec import mode_of, places_of
 from tsctl.daemon.models.registrar import Progress, Registrar, Registration
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.settings import ROWS, Overrides
@@ -267,12 +268,14 @@ def registered(model: ModelVersion) -> dict[str, Any]:
 
         modelName, modelVersion, handler
         batchSize, maxBatchDelay, batching   in force now; milliseconds
+        mode, places                         as in the description: how requests are sent to a worker
         notes                                sentences for the author, the worker's and those on model-config.yaml
         replaced                             whether the registration replaces a version that was registered
         changed                              the settings that a replacement changed: setting, before, after
         kept                                 the settings that a replacement kept, because they were asked for earlier
         mostRows                             that the model's file takes at a time; 0 for any number
         alone                                whether the handler's function is called for one request after the other
+        inTensors                            whether requests are tensors (`inputs`) for a handler without type hints
         workers, onDemand                    its worker processes; whether the first request starts them
 
     Settings have their names and units of model-config.yaml.
@@ -287,12 +290,15 @@ def registered(model: ModelVersion) -> dict[str, Any]:
         "batchSize": settings.batch_size,
         "maxBatchDelay": round(settings.max_delay * 1000, 3),
         "batching": settings.policy,
+        "mode": mode_of(settings),
+        "places": places_of(settings, model.dispatcher.share) if model.by_rows else None,
         "notes": notes_of(model),
         "replaced": before is not None,
         "changed": [] if before is None else _changed(shown_settings(vars(before.settings)), settings_of(model)),
         "kept": [] if before is None else [ROWS[name].yaml for name in before.kept if ROWS[name].yaml],
         "mostRows": model.most_rows,
         "alone": _alone(model.declared),
+        "inTensors": model.declared is None and bool(settings.inputs),
         "workers": model.pool.wanted,
         "onDemand": model.presence.comes,
     }

@@ -15,6 +15,7 @@ from torch import nn
 from tests.handlers.device import DEVICE, GPU_ID, ROUNDING
 from tests.handlers.optimize.nets import put_archive
 from tsctl.handlers.optimize import inductor
+from tsctl.handlers.optimize.bfloat16 import Bfloat16
 from tsctl.handlers.optimize.compiler import find_compiler
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda:0")
@@ -83,6 +84,13 @@ def test_a_missing_compiler_is_named(
     monkeypatch.setenv("CXX" if device == CPU else "CC", named)
 
     assert inductor.refusal(nn.Linear(1, 1), device) == reason
+
+
+def test_torchscript_is_refused_and_in_bfloat16_too() -> None:
+    model = torch.jit.script(nn.Linear(1, 1))
+
+    for each in (model, Bfloat16(model)):
+        assert inductor.refusal(each, CPU) == "the model is TorchScript, which torch.compile does not take"
 
 
 @pytest.mark.heavy

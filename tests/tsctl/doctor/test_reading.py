@@ -16,7 +16,7 @@ from tsctl.daemon.core.machine.cards import Card, FoundCards, find_cards
 from tsctl.doctor.checks import examine
 from tsctl.doctor.facts import MemoryFacts, TriedGpu
 from tsctl.doctor.machine import Machine, installed, try_gpus
-from tsctl.doctor.places import access_of, gather, holder_of, listeners
+from tsctl.doctor.places import access_of, gather, holder_of, listeners, user_of
 
 MEMINFO = "MemTotal:       8388608 kB\nMemFree: 1 kB\nMemAvailable:   4194304 kB\n"
 GROUPS_2 = "0::/box\n"
@@ -35,6 +35,13 @@ def write(root: Path, **texts: str) -> Machine:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text.replace("{}", str(root)))
     return Machine(root)
+
+
+def test_directories_of_a_daemon_belong_to_its_user_whoever_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: own + 1)
+
+    assert (user_of(os.getpid()), user_of(0)) == (own, own + 1)
 
 
 def test_limits_of_a_cgroup_of_version_2_are_found(tmp_path: Path) -> None:

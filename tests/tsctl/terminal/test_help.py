@@ -11,6 +11,7 @@ import pytest
 from tests.tsctl.conftest import Invoke
 from tsctl.cli import all_verbs, main
 from tsctl.daemon.tables import MODEL_SETTINGS, SETTINGS
+from tsctl.handlers.names import NO_OPTIMIZATION, OPTIMIZATIONS
 from tsctl.options import DAEMON, MODEL
 from tsctl.terminal.examples import all_examples
 from tsctl.terminal.help import HelpFormatter
@@ -41,6 +42,12 @@ def test_its_examples_parse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ver
         assert verb in {name for name, *_ in found}
 
 
+def test_the_help_of_register_explains_every_optimization(invoke: Invoke) -> None:
+    described = invoke("register", "--help").stdout.partition("Optimizations (--optimize")[2].partition("\n\n")[0]
+
+    assert set(re.findall(r"^ {4}(\w+) ", described, re.MULTILINE)) == {*OPTIMIZATIONS, NO_OPTIMIZATION}
+
+
 @pytest.mark.parametrize("verb", all_verbs())
 def test_help_fits_ends_with_the_examples_and_is_never_broken_within_a_word(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch, verb: str
@@ -54,6 +61,7 @@ def test_help_fits_ends_with_the_examples_and_is_never_broken_within_a_word(
 
     whole = shown[2000]
     assert whole.startswith(f"Usage: tsctl {verb} ")
+    assert "[default: (" not in whole
     ending = [line.strip() for line in whole.partition("Examples:\n")[2].splitlines()]
     assert ending == [text for example in all_examples()[verb] for text in (f"{example.text}:", example.line)]
     assert max(map(len, shown[80].splitlines())) <= 80

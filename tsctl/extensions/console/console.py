@@ -63,7 +63,7 @@ def command(
     with server, contextlib.ExitStack() as files, contextlib.suppress(KeyboardInterrupt):
         echo(f"Serving the console at {url} until Ctrl-C")
         if at.token:
-            echo(f"sign in with the token in {token_file}")
+            echo(f"sign in with the token in `{token_file}`")
         else:
             entrance = files.enter_context(contextlib.closing(Entrance(url, server.session)))
             if no_browser or not entrance.open():
