@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from tsctl.handlers.builtin.support.labels import map_class_to_label
+from tsctl.handlers.builtin.support.model_outputs import logits_of
 from tsctl.handlers.builtin.support.pixels import usual
 from tsctl.handlers.builtin.vision import VisionHandler
 from tsctl.handlers.requests.early_answers import coming_of
@@ -46,6 +47,6 @@ class ImageClassifier(VisionHandler):
 
     def answers_of(self, output: torch.Tensor) -> torch.Tensor:
         """Return probabilities and numbers of the best classes: float64, shape (rows, 2, classes)."""
-        probabilities = torch.softmax(output, dim=1)
+        probabilities = torch.softmax(logits_of(output, "rows, classes"), dim=1)
         best, classes = torch.topk(probabilities, min(self.topk, probabilities.shape[1]), dim=1)
         return torch.stack((best.to(torch.float64), classes.to(torch.float64)), dim=1)

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
+from tsctl.handlers.builtin.support.model_outputs import logits_of
 from tsctl.handlers.builtin.vision import VisionHandler
 from tsctl.handlers.requests.early_answers import coming_of
 from tsctl.handlers.sdk.timer import timed
@@ -33,5 +34,6 @@ class ImageSegmenter(VisionHandler):
 
     def answers_of(self, output: dict[str, torch.Tensor]) -> torch.Tensor:
         """Return of each pixel the number of its class and its probability, shape (rows, height, width, 2)."""
-        probabilities, classes = torch.softmax(output["out"], dim=1).max(dim=1)
+        logits = logits_of(output, "rows, classes, height, width", "out")
+        probabilities, classes = torch.softmax(logits, dim=1).max(dim=1)
         return torch.stack([classes.to(probabilities.dtype), probabilities], dim=3)

@@ -40,6 +40,11 @@ class TextHandler(BaseHandler):
         self.initialized = False
         path = Path(self.get_source_vocab_path(context))
         self.source_vocab = read_weights(path, self.model_yaml_config)
+        if not hasattr(self.source_vocab, "__contains__") or isinstance(
+            self.source_vocab, (str, list, tuple, torch.Tensor)
+        ):
+            has = type(self.source_vocab).__name__
+            raise HandlerError(f"the vocabulary `{path.name}` is a {has}: save a dict, {{token: number}}")
         self.initialized = True
 
     def get_source_vocab_path(self, ctx: Context) -> str:

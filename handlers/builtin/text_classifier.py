@@ -3,19 +3,24 @@
 TorchServe's handler uses only the first row of a batch; this one passes all rows to the model at once.
 """
 
+from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
 
-from tsctl.handlers.builtin.base import decode_rows, prepare_rows
+from tsctl.handlers.builtin.base import decode_rows, is_prepared, prepare_rows
 from tsctl.handlers.builtin.support.cleaning import clean
-from tsctl.handlers.builtin.support.insights import captum_attr
+from tsctl.handlers.builtin.support.insights import attributed, captum_attr
 from tsctl.handlers.builtin.support.labels import map_class_to_label
+from tsctl.handlers.builtin.support.model_outputs import logits_of
 from tsctl.handlers.builtin.support.tokens import ngrams_iterator
 from tsctl.handlers.builtin.text import TextHandler
 from tsctl.handlers.requests.gpu_copies import on_host, to_device
 from tsctl.handlers.sdk.errors import UnreadablePayload
 from tsctl.handlers.sdk.timer import timed
+
+_LOOKED_UP = 10_000  # tokens at a time: beside one another, those of a text take several times its own memory
+_TOGETHER = 2**24  # characters of the texts of one call: each one's tokens take about 40 bytes a character
 
 
 class Bags(NamedTuple):
@@ -46,6 +51,19 @@ class TextClassifier(TextHandler):
             return {}
         return prepare_rows(data, self.decode_row)
 
+    def _groups(self, data: list[Any]) -> list[list[int]]:
+        """Return rows whose texts are not long together; a long one is alone."""
+        groups: list[list[int]] = []
+        room = 0
+        for index, row in enumerate(data):
+            length = len(row.prepared) if is_prepared(row) else 0
+            if not groups or length > room:
+                groups.append([])
+                room = _TOGETHER
+            groups[-1].append(index)
+            room -= length
+        return groups
+
     @timed
     def preprocess(self, data: list[Any]) -> Bags:
         """Clean the texts and look up their tokens.
@@ -57,11 +75,13 @@ class TextClassifier(TextHandler):
         tokens: list[list[str]] = []
         offsets: list[int] = []
         for text in decode_rows(data, self.decode_row):
-            found = list(ngrams_iterator(self._tokenize(clean(text)), self.ngrams))
-            known = self.token_numbers(found)
             offsets.append(len(numbers))
-            numbers += known.values()
-            tokens.append([found[place] for place in known])
+            tokens.append([])
+            grams = ngrams_iterator(self._tokenize(clean(text)), self.ngrams)
+            while found := list(islice(grams, _LOOKED_UP)):
+                known = self.token_numbers(found)
+                numbers += known.values()
+                tokens[-1] += [found[place] for place in known]
         there = to_device([torch.tensor(each, dtype=torch.int64) for each in (numbers, offsets)], self.device)
         return Bags(there[0], tokens, there[1])
 
@@ -77,7 +97,8 @@ class TextClassifier(TextHandler):
         Args:
             data: the model's logits, floating point, shape (rows, classes).
         """
-        return map_class_to_label(on_host(torch.softmax(data, dim=1)).tolist(), self.mapping)
+        probabilities = torch.softmax(logits_of(data, "rows, classes"), dim=1)
+        return map_class_to_label(on_host(probabilities).tolist(), self.mapping)
 
     def get_insights(self, text_preprocess: Bags, raw_data: Any, target: Any = 0) -> list[dict[str, Any]]:  # noqa: ARG002
         """Attribute the score of class `target` to the tokens of one text.
@@ -105,6 +126,6 @@ class TextClassifier(TextHandler):
             return scores
 
         gradients = captum_attr().IntegratedGradients(score)
-        attributions = gradients.attribute(vectors, target=target, internal_batch_size=1)
+        attributions = attributed(gradients, vectors, target, internal_batch_size=1)
         importances = self.summarize_attributions(attributions).tolist()
         return [{"words": self.get_word_token(text_preprocess.tokens[0]), "importances": importances}]

@@ -13,7 +13,7 @@ from PIL import Image
 
 from tsctl.handlers.builtin.base import BaseHandler, decode_rows, lacking, payload_of, prepare_rows
 from tsctl.handlers.builtin.support.decoders import admission
-from tsctl.handlers.builtin.support.insights import captum_attr
+from tsctl.handlers.builtin.support.insights import attributed, captum_attr
 from tsctl.handlers.builtin.support.readers import Readers, pin
 from tsctl.handlers.names import DEFAULT_OPTIMIZATIONS
 from tsctl.handlers.requests.early_answers import early_answer, send, takes_pixels
@@ -205,7 +205,7 @@ class VisionHandler(BaseHandler):
         Returns:
             Nested lists of that shape: integrated gradients (Sundararajan et al., ICML 2017) over 15 steps, from zero.
         """
-        return self.ig.attribute(tensor_data, target=target, n_steps=15).tolist()
+        return attributed(self.ig, tensor_data, target, n_steps=15).tolist()
 
 
 def _read_apart(how: Preparation, encoded: bytes, least_side: int | None) -> torch.Tensor:

@@ -6,6 +6,8 @@ Each function behaves as in TorchServe's text handler, so that a model sees the 
 import re
 import string
 import unicodedata
+from itertools import groupby
+from operator import itemgetter
 
 # An HTML tag or entity; the name is TorchServe's.
 _ENTITY = "&([a-z0-9]+|#[0-9]{1,6}|#x[0-9a-f]{1,6});"
@@ -43,8 +45,19 @@ def _contractions() -> dict[str, str]:
 
 CONTRACTIONS = _contractions()
 # The longest first: TorchServe finds `can't` in `can't've`, and leaves `cannotve`; nor is its `'cause` an `ecause`
-# here. Also within words, as in TorchServe: `spirit's` becomes `spirit is`.
-_CONTRACTION = re.compile("|".join(map(re.escape, sorted(CONTRACTIONS, key=len, reverse=True))), re.IGNORECASE)
+# here. Also within words, as in TorchServe: `spirit's` becomes `spirit is`. By first letters, and only where an
+# apostrophe is near: 10 MB without one take 1 s, and took 13. In ASCII alone: otherwise an `s` is also a `ſ`.
+_FIRST_PART = max(word.index("'") for word in CONTRACTIONS)
+_CONTRACTION = re.compile(
+    f"(?=[a-z]{{0,{_FIRST_PART}}}')(?:"
+    + "|".join(
+        f"{first}(?:{'|'.join(word[1:] for word in words)})"
+        for first, words in groupby(sorted(CONTRACTIONS, key=lambda word: (word[0], -len(word))), key=itemgetter(0))
+    )
+    + ")",
+    re.IGNORECASE | re.ASCII,
+)
+_PART = 64  # characters
 
 
 def expand_contractions(text: str) -> str:
@@ -58,8 +71,15 @@ def expand_contractions(text: str) -> str:
 
 
 def remove_accents(text: str) -> str:
-    """Strip accents, and drop all other non-ASCII characters."""
-    return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    """Strip accents, and drop all other non-ASCII characters, in time in proportion to the text's length.
+
+    Unicode orders the accents after a letter, for which Python takes the square of their number: of 400 000, minutes.
+    The order of what is dropped does not matter, so each part of the text is decomposed by itself.
+    """
+    if text.isascii():
+        return text
+    parts = (text[start : start + _PART] for start in range(0, len(text), _PART))
+    return "".join(unicodedata.normalize("NFKD", part).encode("ascii", "ignore").decode() for part in parts)
 
 
 def remove_tags(text: str) -> str:

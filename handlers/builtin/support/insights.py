@@ -4,6 +4,9 @@ import importlib
 from types import ModuleType
 from typing import Any
 
+import torch
+
+from tsctl.handlers.requests.excerpt import excerpt
 from tsctl.handlers.sdk.errors import PredictionException, UnreadablePayload
 
 
@@ -37,5 +40,21 @@ def target_of(value: Any) -> Any:
         return tuple(value)
     try:
         return int(value)
-    except (TypeError, ValueError):
-        raise UnreadablePayload(f"The request's `target` should be the number of a class, not {value!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        shown = bytes(value).decode("utf-8", "replace") if isinstance(value, (bytes, bytearray)) else value
+        raise UnreadablePayload(
+            f"The request's `target` should be the number of a class, not {excerpt(repr(shown), 100)}"
+        ) from None
+
+
+def attributed(method: Any, inputs: torch.Tensor, target: Any, **options: Any) -> torch.Tensor:
+    """Return what a method of captum attributes to the values of `inputs`; one for each.
+
+    Raises:
+        UnreadablePayload: the model has no class `target`.
+    """
+    try:
+        attributions: torch.Tensor = method.attribute(inputs, target=target, **options)
+    except (IndexError, AssertionError, ValueError) as error:
+        raise UnreadablePayload(f"The request's `target` {target} is no class of the model: {error}") from error
+    return attributions

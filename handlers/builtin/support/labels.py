@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tsctl.handlers.sdk.errors import HandlerError
+
 _log = logging.getLogger(__name__)
 
 
@@ -18,14 +20,18 @@ def load_label_mapping(mapping_file_path: str | Path) -> dict[str, Any] | None:
 
     Raises:
         TypeError: the JSON value has another structure.
-        ValueError: the file is not JSON.
+        HandlerError: the file is not JSON in UTF-8.
         OSError: the file cannot be read.
     """
     path = Path(mapping_file_path)
     if not path.is_file():
         _log.warning("%s is missing: class numbers are the names", path.name)
         return None
-    mapping = json.loads(path.read_text())
+    try:
+        mapping = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        form = 'an object such as {"0": "cat", "1": "dog"}'
+        raise HandlerError(f"{path.name} is not JSON ({error}): write the classes' names into it, {form}") from None
     if not isinstance(mapping, dict):
         raise TypeError(f"{path.name} should hold a JSON object, and holds a {type(mapping).__name__}")
     if isinstance(mapping.get("object_type_names"), list):

@@ -24,6 +24,28 @@ def outputs_of(model: Any) -> list[ModelTensor]:
     return [each for each in outputs if each is not None] if None not in outputs else []
 
 
+def logits_of(output: Any, shape: str, member: str = "") -> torch.Tensor:
+    """Return a classifier's logits.
+
+    Args:
+        output: the model's.
+        shape: what is expected, a name for each dimension: `rows, classes`.
+        member: of the output, where that is to be a mapping.
+
+    Raises:
+        InvalidResult: the output is another one, for every request: the message is for the model's author.
+    """
+    value = output
+    if member:
+        value = output.get(member) if isinstance(output, Mapping) else None
+    if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dim() == len(shape.split(",")):
+        return value
+    has, of = type(output).__name__, f" in a dict, as `{member}`" if member else ""
+    if isinstance(output, torch.Tensor):
+        has = f"a tensor of {str(output.dtype).removeprefix('torch.')} of shape {list(output.shape)}"
+    raise InvalidResult(f"The model returns {has}; its handler expects logits, floats of shape ({shape}){of}")
+
+
 def items_of_outputs(output: Any, names: Sequence[str] = ()) -> list[Any]:
     """Return the item of each row.
 

@@ -1,6 +1,7 @@
 """How texts become tokens, and what is said of them; answers are in `conversations/text_classifier.txt`."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,11 @@ import torch
 
 from tests.handlers.samples import context_of, row, write
 from tsctl.handlers import wire
+from tsctl.handlers.builtin import text_classifier
 from tsctl.handlers.builtin.text import TextHandler
 from tsctl.handlers.builtin.text_classifier import TextClassifier
 from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.errors import HandlerError
 from tsctl.handlers.sdk.loader import EntryPoint
 
 # Class 0 likes the tokens with even numbers, class 1 those with odd ones.
@@ -100,3 +103,42 @@ def test_a_subclass_may_call_the_steps_of_the_cleaning(archive: Path) -> None:
 
     assert handler._tokenize(text) == ["is", "not", "e"]
     assert handler.get_word_token(["Ġa", "b"]) == ["a", "b"]
+
+
+def test_the_texts_of_a_call_are_not_long_together_and_their_tokens_are_looked_up_in_parts(
+    archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up, calls = list[int](), list[int]()
+
+    class Noted(TextClassifier):
+        def token_numbers(self, tokens: Sequence[str]) -> dict[int, int]:
+            looked_up.append(len(tokens))
+            return super().token_numbers(tokens)
+
+        def inference(self, data: Any, *args: Any, **kwargs: Any) -> Any:
+            calls.append(len(data.offsets))
+            return super().inference(data, *args, **kwargs)
+
+    handler = Noted()
+    handler.initialize(context_of(archive, {"modelFile": "net.py"}))
+    rows = [row(text, "text/plain") for text in (b"good", b"very good " * 20, b"bad", b"not")]
+    together = run(handler, *rows)
+    monkeypatch.setattr(text_classifier, "_TOGETHER", 10)
+    monkeypatch.setattr(text_classifier, "_LOOKED_UP", 7)
+    looked_up.clear()
+
+    apart = run(handler, *rows)
+
+    assert calls == [4, 1, 1, 2]
+    assert max(looked_up) == 7
+    assert [answer.body for answer in apart] == [answer.body for answer in together]
+
+
+@pytest.mark.parametrize("vocabulary", [["good"], "good", 5, torch.zeros(2)])
+def test_a_vocabulary_that_is_no_mapping_is_refused(archive: Path, vocabulary: object) -> None:
+    torch.save(vocabulary, archive / "source_vocab.pt")
+
+    with pytest.raises(
+        HandlerError, match=r"^the vocabulary `source_vocab.pt` is a \w+: save a dict, \{token: number\}$"
+    ):
+        load(archive)

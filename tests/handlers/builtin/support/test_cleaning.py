@@ -1,5 +1,7 @@
 """English texts, as the models that were trained with torchtext saw them."""
 
+from unicodedata import normalize
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +23,7 @@ from tsctl.handlers.builtin.support import cleaning
         ("He'll", "He will"),
         ("the dog's bone", "the dogs bone"),
         ("rock 'n' roll", "rock n roll"),
+        ("it'\u017f me, \u0131'm", "it\u017f me, \u0131m"),  # letters that only ignoring the case makes an s and an i
     ],
 )
 def test_contractions_are_written_out(text: str, expected: str) -> None:
@@ -33,6 +36,15 @@ def test_contractions_are_written_out(text: str, expected: str) -> None:
 )
 def test_accents_go_and_what_is_no_ascii_with_them(text: str, expected: str) -> None:
     assert cleaning.remove_accents(text) == expected
+
+
+@given(st.text("a\u00e9\u0301\u0323\uac01\ufdfa\ud83c", min_size=60, max_size=200))
+def test_accents_are_those_of_the_whole_texts_decomposition(text: str) -> None:
+    assert cleaning.remove_accents(text) == normalize("NFKD", text).encode("ascii", "ignore").decode()
+
+
+def test_a_letter_of_many_accents_does_not_keep_a_worker_for_minutes() -> None:
+    assert cleaning.remove_accents("a" + "\u0301" * 200_000 + "\u0323" * 200_000) == "a"
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,17 @@ def test_integrated_gradients_say_which_pixels_spoke_for_each_rows_own_target() 
     assert torch.tensor(green).flatten().tolist() == pytest.approx([0, 0, 0], abs=1e-5)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("target", [b"3", b"-4", b"9" * 30])
+def test_an_explanation_of_a_class_that_the_model_lacks_is_400(target: bytes) -> None:
+    pytest.importorskip("captum")
+
+    (answer,) = explain(Channels(), target)
+
+    assert answer.status == 400
+    assert f"The request's `target` {int(target)} is no class of the model: " in answer.body.decode()
+
+
 def test_without_captum_the_client_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "captum"]:
         monkeypatch.delitem(sys.modules, name)
@@ -100,7 +111,7 @@ def test_a_target_is_a_class(value: object, target: object) -> None:
     assert target_of(value) == target
 
 
-@pytest.mark.parametrize("value", ["cat", [], ["a"], {}, b"1.5"])
+@pytest.mark.parametrize("value", ["cat", [], ["a"], {}, b"1.5", 1e999])
 def test_a_target_that_is_no_class_is_unreadable(value: object) -> None:
     with pytest.raises(UnreadablePayload, match="should be the number of a class"):
         target_of(value)

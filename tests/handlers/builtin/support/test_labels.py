@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tsctl.handlers.builtin.support.labels import load_label_mapping, map_class_to_label
+from tsctl.handlers.sdk.errors import HandlerError
 
 
 def mapping_file(directory: Path, document: object) -> Path:
@@ -45,6 +46,24 @@ def test_a_path_may_be_text(tmp_path: Path) -> None:
 def test_a_mapping_that_is_none_says_what_is_wrong(tmp_path: Path, document: object, message: str) -> None:
     with pytest.raises(TypeError, match=rf"index_to_name\.json.*{message}"):
         load_label_mapping(mapping_file(tmp_path, document))
+
+
+@pytest.mark.parametrize(
+    "content", [b"cat", b"", b'{"0": "\xe9"}', b"[" * 100_000], ids=["text", "", "Latin-1", "deep"]
+)
+def test_a_file_that_is_not_json_is_named_with_what_to_write(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "index_to_name.json").write_bytes(content)
+
+    with pytest.raises(
+        HandlerError, match=r"^index_to_name\.json is not JSON .*write the classes' names into it, an obj"
+    ):
+        load_label_mapping(tmp_path / "index_to_name.json")
+
+
+def test_a_mark_of_utf_8_before_the_names_is_read_over(tmp_path: Path) -> None:
+    (tmp_path / "index_to_name.json").write_bytes(b'\xef\xbb\xbf{"0": "cat"}')
+
+    assert load_label_mapping(tmp_path / "index_to_name.json") == {"0": "cat"}
 
 
 def test_a_missing_mapping_is_logged_and_none(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from tests.handlers.builtin.support.saved_models import JSON, ask, export, runtime_of
 from tsctl.handlers import wire
-from tsctl.handlers.builtin.support.model_outputs import items_of_outputs, outputs_of
+from tsctl.handlers.builtin.support.model_outputs import items_of_outputs, logits_of, outputs_of
 from tsctl.handlers.sdk.errors import InvalidResult
 from tsctl.handlers.tensor_heads import InferHead, TensorHead, WantedTensor
 
@@ -53,6 +53,24 @@ def test_an_item_for_each_row(output: Any, names: tuple[str, ...], items: list[A
 def test_what_has_no_rows_is_told(output: Any, reason: str) -> None:
     with pytest.raises(InvalidResult, match=reason):
         items_of_outputs(output)
+
+
+@pytest.mark.parametrize(
+    ("output", "member", "has"),
+    [
+        (ROWS[0], "", r"a tensor of float32 of shape \[2\]"),
+        (ROWS[:, :, None, None], "", r"a tensor of float32 of shape \[2, 2, 1, 1\]"),
+        (MARKS[None], "", r"a tensor of int64 of shape \[1, 2\]"),
+        ({"logits": ROWS}, "", "dict"),
+        ((ROWS,), "", "tuple"),
+        (ROWS, "out", r"a tensor of float32 of shape \[2, 2\]"),
+        ({"logits": ROWS}, "out", "dict"),
+    ],
+)
+def test_a_model_that_returns_no_logits_is_told_what_its_handler_expects(output: Any, member: str, has: str) -> None:
+    of = " in a dict, as `out`" if member else ""
+    with pytest.raises(InvalidResult, match=rf"^The model returns {has}; .* floats of shape \(rows, classes\){of}$"):
+        logits_of(output, "rows, classes", member)
 
 
 class Found(NamedTuple):
