@@ -126,6 +126,11 @@ class House:
         """The service of an extension, to be begun by a test."""
         return next(each for each in self.services if isinstance(each, kind))
 
+    def samples(self, metric: str) -> dict[tuple[str, ...], float]:
+        """The samples of an extension's metric, by the values of their labels."""
+        found = (zip(each.extension.metrics, each.samples(), strict=False) for each in self.services)
+        return next(dict(samples) for rows in found for row, samples in rows if row.name == metric)
+
     def manage_alone(self) -> None:
         """Serve the management routes only, as at an address of their own."""
         self._router = Router(self._commands)
