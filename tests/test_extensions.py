@@ -16,8 +16,8 @@ SHELF, LIST = "daemon.extensions", "daemon.server.extensions"
 # Of others there is more than their folder: python -m tests.lab house --names.
 WHOLE = (
     "cache", "fitting", "grouping", "grpc", "history", "keys", "live", "object_stores", "oip", "openai", "optimizing",
-    "quarantine", "ranks", "ray", "recording", "residency", "rollouts", "scaling", "sequences", "shadowing",
-    "torchserve_logs", "tracing", "verdict", "welcome",
+    "prometheus", "quarantine", "ranks", "ray", "recording", "residency", "rollouts", "scaling", "sequences",
+    "shadowing", "torchserve_logs", "tracing", "verdict", "welcome",
 )  # fmt: skip
 
 
