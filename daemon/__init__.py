@@ -24,7 +24,7 @@ daemon never imports torch, so it starts in well under a second; the command lin
       parsing/         heads and bodies, and early refusals
       bounds/          budgets that all connections share, and a connection's part in them
       states/          the machines of a connection and of its receiver
-    metrics/           counters and measurements, and their text for Prometheus
+    metrics/           counters and measurements
     workers/           engines, workers, pools
       processes/       how worker processes are made (templates, exec), their output, their end
       rows/            workers that run requests row by row: their places, and what becomes late

@@ -40,7 +40,7 @@ class MetricRow(NamedTuple):
     """A metric; if `asked`, only clients that ask for a metric by its name are shown it."""
 
     name: str
-    kind: str  # `counter` or `gauge`
+    kind: str  # `counter` or `gauge`; `histogram` of one that has no samples of its own
     help: str
     labels: tuple[str, ...] = ("model", "version")
     asked: bool = False

@@ -15,8 +15,8 @@ from tsctl.extension import names
 SHELF, LIST = "daemon.extensions", "daemon.server.extensions"
 # Of others there is more than their folder: python -m tests.lab house --names.
 WHOLE = (
-    "apply", "cache", "customized", "fitting", "grouping", "grpc", "history", "keys", "live", "object_stores",
-    "oip", "openai", "optimizing", "quarantine", "ranks", "ray", "recording", "residency", "rollouts", "scaling",
+    "apply", "cache", "customized", "fitting", "grouping", "grpc", "history", "keys", "live", "object_stores", "oip",
+    "openai", "optimizing", "prometheus", "quarantine", "ranks", "ray", "recording", "residency", "rollouts", "scaling",
     "sequences", "shadowing", "torchserve_logs", "tracing", "verdict", "welcome",
 )  # fmt: skip
 

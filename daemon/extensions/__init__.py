@@ -1,4 +1,5 @@
 """The shelf: a folder for each capability that the core does not know (daemon/extension.py).
 
-`tensors` and `json_text` are no capabilities, but libraries: several extensions import them, and nothing else does.
+`tensors`, `json_text` and `exposition` are no capabilities, but libraries: several extensions import them, and nothing
+else does.
 """

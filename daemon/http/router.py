@@ -25,6 +25,7 @@ class Audience(Enum):
     """The clients that may ask for a route."""
 
     CLIENTS = auto()  # of the inference addresses, and of the control socket
+    SCRAPERS = auto()  # of the metrics addresses
     MANAGERS = auto()  # of the management addresses, and of the control socket
     OPERATORS = auto()  # of the control socket alone
 

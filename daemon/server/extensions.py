@@ -14,6 +14,7 @@ from tsctl.daemon.extensions.object_stores import ObjectStoresExtension
 from tsctl.daemon.extensions.oip import OipExtension
 from tsctl.daemon.extensions.openai import OpenAIExtension
 from tsctl.daemon.extensions.optimizing import OptimizingExtension
+from tsctl.daemon.extensions.prometheus import PrometheusExtension
 from tsctl.daemon.extensions.quarantine import QuarantineExtension
 from tsctl.daemon.extensions.ranks import RanksExtension
 from tsctl.daemon.extensions.ray import RayExtension
@@ -31,6 +32,7 @@ from tsctl.daemon.extensions.welcome import WelcomeExtension
 
 EXTENSIONS: tuple[Extension, ...] = (
     TorchServeLogsExtension(),  # first, so that its files get the last line
+    PrometheusExtension(),
     ResidencyExtension(),
     ScalingExtension(),
     RayExtension(),  # before optimizing, which reads where the workers run

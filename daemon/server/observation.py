@@ -5,6 +5,7 @@ import contextlib
 import logging
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from tsctl.daemon import paths
 from tsctl.daemon.api.access_log import AccessLog, AnsweredRequests
@@ -16,7 +17,6 @@ from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.extension import Service
 from tsctl.daemon.lifecycle.printed import shorten
 from tsctl.daemon.lifecycle.supervision import Supervision
-from tsctl.daemon.metrics.exposition import Selection
 from tsctl.daemon.metrics.metrics import Metrics, RecentTimer
 
 _log = logging.getLogger("tsctl.daemon.server")
@@ -94,7 +94,7 @@ class Observation(Service):
         self.events = events
         self.metrics = Metrics()
         self.metrics.events = events.counts
-        self.selection = Selection()  # of the metrics that are shown
+        self.selection: Any = None  # of the metrics that are shown, where a service chooses
         self.recurring = Recurring(events, clock)
         self.supervision = Supervision(self.recurring, clock, self.metrics)
         self.requests = AnsweredRequests(self.metrics, self.recurring, lines)

@@ -10,10 +10,8 @@ from tsctl.daemon.api.management.events import events_routes
 from tsctl.daemon.api.management.routes import management_routes
 from tsctl.daemon.api.management.status import settings_document, status_document, urls_of
 from tsctl.daemon.api.management.upgrade import upgrade_routes
-from tsctl.daemon.api.metrics import metrics_routes
 from tsctl.daemon.config.endpoints import Endpoint
 from tsctl.daemon.config.tokens import may_register
-from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.extension import Kernel
 from tsctl.daemon.http.router import Audience, Route, join, resolved
 from tsctl.daemon.lifecycle.upgrade.old import Upgrade
@@ -39,7 +37,7 @@ class Tables:
 
 def tables_of(kernel: Kernel, upgrade: Upgrade, bound: Sequence[tuple[Endpoint, socket.socket]]) -> Tables:
     """Return the routes of a daemon that is bound to these addresses."""
-    urls, metrics = urls_of(bound), dict[str, Route]()
+    urls = urls_of(bound)
     registry, registrar, config, observation = kernel.registry, kernel.registrar, kernel.config, kernel.observation
     fields, services = kernel.fields, kernel.fields.services
 
@@ -57,13 +55,9 @@ def tables_of(kernel: Kernel, upgrade: Upgrade, bound: Sequence[tuple[Endpoint, 
                 return sizes(config.model_store)
         return None
 
-    if config.metrics:
-        metrics = metrics_routes(
-            registry, observation.metrics, HostMonitor(), kernel.gpus, observation.selection, fields.families
-        )
     managing = join(*(each.routes(Audience.MANAGERS) for each in services))
     predictions = inference_routes(registry, kernel.ready, kernel.turns)
-    clients = join(*(each.routes(Audience.CLIENTS) for each in services), predictions, metrics)
+    clients = join(*(each.routes(Audience.CLIENTS) for each in services), predictions)
     control = join(
         *(each.routes(Audience.OPERATORS) for each in services),
         clients,
@@ -72,6 +66,7 @@ def tables_of(kernel: Kernel, upgrade: Upgrade, bound: Sequence[tuple[Endpoint, 
         events_routes(observation.events),
         management_routes(registry, registrar, own, local_paths=True, fields=fields.of),
     )
+    metrics = join(*(each.routes(Audience.SCRAPERS) for each in services))
     remote = management_routes(
         registry, registrar, None, local_paths=False, fields=fields.of, registers=may_register(config, kernel.tokens)
     )  # fmt: skip

@@ -17,14 +17,12 @@ from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.api.inference.unpack import Unpacking
 from tsctl.daemon.api.management.events import events_routes
 from tsctl.daemon.api.management.routes import management_routes
-from tsctl.daemon.api.metrics import metrics_routes
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.core.machine.cards import Card, FoundCards
 from tsctl.daemon.core.machine.gpu import Gpus
-from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
@@ -110,14 +108,11 @@ class House:
         if own:
             operators = (each.routes(Audience.OPERATORS) for each in self.services)
             self._commands = join(*operators, events_routes(observation.events), self._commands)
-        self._measured = metrics_routes(
-            self.registry, self.metrics, HostMonitor(), self.gpus, observation.selection, fields.families
-        )
+        self._measured = join(*(each.routes(Audience.SCRAPERS) for each in self.services))
         self._predictions = join(*(each.routes(Audience.CLIENTS) for each in self.services), predictions)
         self.held = HeldRequests(self.registry, self.clock, config.queue_jobs, config.queue_bytes)
         self._unpack = Unpacking(self.turns, ReceiveBudget(), None, max_body)
-        everything = join(self._predictions, self._commands, self._measured)
-        self._router = Router(everything, self.held.hold, self._unpack)
+        self._router = Router(join(self._predictions, self._commands), self.held.hold, self._unpack)
 
     def _route(self, exchange: Exchange) -> None:
         self._router(exchange)
@@ -125,6 +120,11 @@ class House:
     def service(self, kind: type[S]) -> S:
         """The service of an extension, to be begun by a test."""
         return next(each for each in self.services if isinstance(each, kind))
+
+    def samples(self, metric: str) -> dict[tuple[str, ...], float]:
+        """The samples of an extension's metric, by the values of their labels."""
+        found = (zip(each.extension.metrics, each.samples(), strict=False) for each in self.services)
+        return next(dict(samples) for rows in found for row, samples in rows if row.name == metric)
 
     def manage_alone(self) -> None:
         """Serve the management routes only, as at an address of their own."""

@@ -13,10 +13,11 @@ import yaml
 
 from tests.deploy.manifests import FOLDER, documents, expand, files, start_of
 from tests.e2e.served import TSCTL
+from tests.kit.shelf import needs
 from tsctl.container.__main__ import Program, read_words
 from tsctl.container.torchserve import torchserve
-from tsctl.daemon.api import metrics
 from tsctl.daemon.api.inference.openapi import describe_api
+from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.tables import SETTINGS
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -193,13 +194,17 @@ def test_the_service_has_the_ports_of_the_deployment() -> None:
     assert DEPLOYMENT["spec"]["template"]["metadata"]["annotations"]["prometheus.io/port"] == str(ports["metrics"])
 
 
-def test_the_autoscalers_ask_for_a_metric_that_there_is() -> None:
+@needs("prometheus")
+def test_the_metric_of_the_autoscalers_is_there() -> None:
+    assert QUEUE in [row.name for extension in EXTENSIONS for row in extension.metrics]
+
+
+def test_the_autoscalers_ask_for_the_metric_of_the_queue() -> None:
     (hpa,) = documents(FOLDER / "kubernetes" / "hpa.yaml")
     (keda,) = documents(FOLDER / "kubernetes" / "keda.yaml")
     (adapter,) = documents(FOLDER / "kubernetes" / "prometheus-adapter.yaml")
     (rule,) = adapter["rules"]["custom"]
 
-    assert QUEUE in Path(metrics.__file__).read_text()
     assert hpa["spec"]["metrics"][0]["pods"]["metric"]["name"] == rule["name"]["as"] == QUEUE
     assert QUEUE in keda["spec"]["triggers"][0]["metadata"]["query"]
     assert rule["seriesQuery"].startswith(QUEUE)

@@ -18,7 +18,7 @@ import yaml
 
 from tests.e2e.load import repeating
 from tests.e2e.served import Served, eventually
-from tests.kit.shelf import modules
+from tests.kit.shelf import modules, needs
 from tests.observability.prometheus import Prometheus, quickened
 
 RULES = (files("tsctl.observability") / "rules.yml").read_text(encoding="utf-8")
@@ -74,6 +74,7 @@ def enders(idle: Served) -> list[Callable[[], None]]:
     return [each.ender(idle) for each in modules("ending")]
 
 
+@needs("prometheus")
 def test_each_trouble_raises_its_alert_and_a_healthy_model_none(
     enders: list[Callable[[], None]], fragile: Served, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.e2e.on_cards import start_on
 from tests.e2e.served import Served
 from tests.kit.null_gpu.cards import Cards, cards_or_skip
+from tests.kit.shelf import needs
 
 GIB = 2**30
 
@@ -42,10 +43,14 @@ def test_what_a_worker_holds_is_told_under_the_daemons_number_and_doctor_tries_e
 
     assert held.keys() == {"0", "1"}
     assert all(0 < size < GIB for size in held.values())
-    assert 'tsctl_gpu_memory_total_bytes{gpu="1",name="Null Card MIG",uuid="MIG-00000002' in served.metrics
-    assert 'DeviceId="1"' in served.metrics
     said = " ".join(served.run("doctor").stdout.split())
     assert "2 NVIDIA GPUs, driver 580.0, parts (MIG) as one each: Null Card MIG (1.0 GiB)" in said
+
+
+@needs("prometheus")
+def test_the_metrics_name_each_part(served: Served) -> None:
+    assert 'tsctl_gpu_memory_total_bytes{gpu="1",name="Null Card MIG",uuid="MIG-00000002' in served.metrics
+    assert 'DeviceId="1"' in served.metrics
 
 
 def test_a_number_of_gpus_leaves_the_first_parts_and_a_budget_is_of_each(cards: Cards, idle: Served) -> None:

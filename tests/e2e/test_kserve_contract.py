@@ -10,6 +10,7 @@ import pytest
 from tests.deploy.manifests import FOLDER, documents, start_of
 from tests.e2e.container import Contain, Container
 from tests.e2e.served import PATIENCE, Served
+from tests.kit.shelf import needs
 from tests.tsctl.container.kserve_file import KSERVE_FILE
 
 ROOT = Path(__file__).parents[2]
@@ -66,6 +67,7 @@ def test_kserves_sdk_asks_each_model_of_a_service(start: Start, protocol: str) -
     assert done.stdout.endswith("every call did as it should\n")
 
 
+@needs("prometheus")
 def test_ports_and_privileges_are_those_of_the_contract(start: Start) -> None:
     container = start("v1")
 

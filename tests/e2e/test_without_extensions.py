@@ -40,8 +40,8 @@ def test_the_daemon_serves_without_any_extension(core: Served) -> None:
     core.tsctl("scale", "echo", "2")
     core.tsctl("set", "echo", "--max-delay", "5")
     assert "echo" in core.tsctl("ls")
-    assert core.metrics.count("echo")
-    assert core.ask("/v1/completions", b"{}").status == 404
+    assert core.describe("echo")["tsctl"]["batching"]["sizes"]
+    assert [core.ask(path, b"{}").status for path in ("/v1/completions", "/metrics")] == [404, 404]
 
     before = {worker["pid"] for worker in core.describe("echo")["workers"]}
     os.kill(min(before), signal.SIGKILL)

@@ -9,10 +9,11 @@ in which nothing of the original is found, by Python or by mypy.
 
 Several together cost as much as one, but hide what the others would show about each: their own tests, their types and
 their pages are gone, too. So the nightly workflow leaves out each extension twice, in two groups that have nothing
-else in common, as the row and the column of a table; `live` alone, since tests of many extensions tell of both. For
-each extension, all that is not its own is there in one of its runs, and sees the extension missing;
-tests/lab/test_left_out.py holds that of the files that git has. What remains hidden needs three: where one extension
-is missing, two others fail only together, one of its row and one of its column.
+else in common, as the row and the column of a table; `live` and `prometheus` alone, since tests of many extensions tell
+of both, and `prometheus` again with `torchserve_logs`, which shares a library with it. For each extension, all that is
+not its own is there in one of its runs, and sees the extension missing; tests/lab/test_left_out.py holds that of the
+files that git has. What remains hidden needs three: where one extension is missing, two others fail only together, one
+of its row and one of its column.
 """
 
 import argparse

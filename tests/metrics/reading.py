@@ -1,10 +1,8 @@
-"""Reads the text for Prometheus, as a test wants it; and makes what a handler reports."""
+"""Reads metrics and their text, as a test wants them; and makes what a handler reports."""
 
 import re
 import socket
-from collections.abc import Collection, Iterable
 
-from tsctl.daemon.metrics.exposition import MetricFamily, texts
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.handlers.sdk.pending_metrics import PendingMetrics
@@ -31,13 +29,14 @@ def values(text: str) -> dict[str, float]:
     return read
 
 
-def render(families: Iterable[MetricFamily], names: Collection[str] = ()) -> bytes:
-    """Return the whole text."""
-    return b"".join(texts(families, names))
-
-
-def shown(families: Iterable[MetricFamily]) -> dict[str, float]:
-    return values(render(families).decode())
+def series_of(version: VersionMetrics) -> dict[str, float]:
+    """Make `name{label=value,…}` → value of what a handler has emitted, without the host; equal ones are added."""
+    read = dict[str, float]()
+    for each in version.emitted.series:
+        labels = (f"{label}={value}" for label, value in sorted(each.labels.items()) if label != "Hostname")
+        line = f"{each.name}{{{','.join(labels)}}}"
+        read[line] = read.get(line, 0.0) + each.value
+    return read
 
 
 def types(text: str) -> dict[str, str]:

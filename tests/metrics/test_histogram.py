@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.daemon.metrics.histogram import FINE, SECONDS, Histogram, bucket_of, quantile
+from tsctl.daemon.metrics.histogram import FINE, SECONDS, Exemplars, Histogram, LatencyExample, bucket_of, quantile
 
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 TIMES = st.lists(st.floats(0.0001, 120.0), min_size=1, max_size=300)
 
 
@@ -51,3 +52,16 @@ def test_folded_values_are_those_counted_in_coarse_buckets(values: list[float]) 
 
     assert folded.counts == coarse.counts
     assert folded.sum == coarse.sum
+
+
+def test_examples_are_one_for_each_bucket_and_outcome() -> None:
+    exemplars = Exemplars()
+
+    for index in range(10_000):
+        exemplars.note("ok", LatencyExample(f"{index:032x}", index / 10, 1000.0))
+    exemplars.note("error", LatencyExample(TRACE, 0.0001, 1000.0))
+
+    assert len(exemplars.of("ok")) <= len(SECONDS) + 1
+    assert exemplars.of("ok")[len(SECONDS)].seconds == 999.9
+    assert [example.trace_id for example in exemplars.of("error").values()] == [TRACE]
+    assert exemplars.of("expired") == {}

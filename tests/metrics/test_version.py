@@ -114,3 +114,21 @@ def test_a_version_that_still_finishes_what_it_has_goes_on_counting_for_the_one_
     assert after.named.requests + after.unnamed.requests == 1
     assert (after.batches, after.expirations) == ({"full": 1}, {"worker": 1})
     assert (after.isolated, after.failed_alone) == (2, 3), "its own, too"
+
+
+def test_a_version_that_is_not_traced_keeps_no_examples() -> None:
+    assert VersionMetrics("m", "1.0").exemplars is None
+
+
+def test_the_ends_of_workers_are_counted_by_how_and_show_whether_the_version_is_crashing() -> None:
+    bench = served(batch_size=1)
+    ended = []
+    for _ in range(3):
+        bench.send("a")
+        bench.workers[-1].crash(retry=False)
+        ended.append(bench.metrics.crashing)
+        bench.clock.advance(60.0)
+    bench.workers[-1].die()
+
+    assert {how: count for how, count in bench.metrics.exits.items() if count} == {"code": 3, "signal": 1}
+    assert ended == [False, False, True]

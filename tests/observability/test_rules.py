@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from tests.api.house import House
+from tests.kit.shelf import needs
 from tests.metrics.reading import types
 
 RULES = (files("tsctl.observability") / "rules.yml").read_text(encoding="utf-8")
@@ -131,6 +132,7 @@ def test_no_client_fires_an_alert(firing: Firing) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@needs("prometheus")
 async def test_rules_and_board_ask_only_for_metrics_that_there_are(tmp_path: Path) -> None:
     house = House(tmp_path)
     await house.serve("m")

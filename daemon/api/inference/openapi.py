@@ -81,10 +81,8 @@ def describe_api() -> dict[str, Any]:
     for protocol in PROTOCOLS:
         for path, methods in protocol.operations().items():
             paths[path] = {**paths.get(path, {}), **methods}
-    metrics = answer("Prometheus text format; `name[]` selects metrics.", STRING, "text/plain")
     itself = answer("This description.", {"type": "object"})
     unknown = UNKNOWN_CALLER | {"400": "The request is malformed."}
-    paths["/metrics"] = {"get": operation("metrics", [], {"200": metrics}, unknown)}
     paths["/api-description"] = {"get": operation("apiDescription", [], {"200": itself}, unknown)}
     return document(paths)
 

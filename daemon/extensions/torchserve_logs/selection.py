@@ -15,8 +15,8 @@ from prometheus_client.samples import Sample
 
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.metrics_file import MetricsFile
+from tsctl.daemon.extensions.exposition.text import MetricFamily, SampleLines, Selection, escaped, family, number
 from tsctl.daemon.metrics.emitted import label_of, name_of
-from tsctl.daemon.metrics.exposition import MetricFamily, SampleLines, Selection, escaped, family, number
 from tsctl.handlers.wire import Kind
 
 LEGACY = frozenset(

@@ -21,6 +21,7 @@
     + only management                      the address: its routes alone, or those of `predictions`
     + started no, + gate closed            while the listed models are still registered; while no change is let in
     + expect m, + settle m WHY             a model is about to be registered; it is, or could not be
+    + counted                              what is counted of each version
     + leave                                the client of the latest request that was begun
 
 and what is asked. The rest is written by `python -m tests.lab transcripts`:
@@ -31,6 +32,8 @@ and what is asked. The rest is written by `python -m tests.lab transcripts`:
     < 200 {"status": "…"}                  the answer; headers are shown by names that end with a colon
     * m/1.0 body (TYPE) "cat", url_path "" what a worker got: the parameters, the head of its tensors, and what the
                                            daemon adds to the headers
+    # m/1.0 400: 2, refused invalid: 2     counts that are not zero: requests whose version was named, and others,
+                                           answers by status, refusals by reason
     = m/1.0 ready: 0 1, batch_size: 4      which of all workers that were ever started are, unusual settings, and
                                            who looks at all requests
 """
@@ -104,6 +107,7 @@ async def talk(
             verb, _, rest = line[2:].partition(" ")
             await _arrange(house, root, verb, rest)
             state = _state(house)
+            made += [f"# {_counted(model)}" for model in house.registry if verb == "counted"]
             made += _jobs(house, seen) if verb != "ask" else _jobs(house, seen)[:0]
         elif line.startswith("> "):
             made += [line, *await answered(line[2:].replace("FOLDER", str(root)))]
@@ -179,6 +183,8 @@ async def _arrange(house: House, root: Path, verb: str, rest: str) -> None:
             house.registry.find(name).stop()
         case "end", _:
             house.engine.workers[int(word)].die()
+        case "counted", _:
+            ...
         case "only", "management":
             house.manage_alone()
         case "only", _:
@@ -301,6 +307,14 @@ def _param(name: str, kind: str, value: Payload) -> str:
     except UnicodeDecodeError:
         shown = bytes(value).hex(" ")
     return f"{name} ({kind}) {shown}" if kind else f"{name} {shown}"
+
+
+def _counted(model: ModelVersion) -> str:
+    counts = {"named": model.metrics.named.requests, "unnamed": model.metrics.unnamed.requests}
+    counts |= {str(code): count for code, count in sorted(model.metrics.codes.items())}
+    counts |= {f"refused {why}": count for why, count in sorted(model.metrics.refusals.items())}
+    told = ", ".join(f"{name}: {count}" for name, count in counts.items() if count)
+    return f"{model.name}/{model.version} {told or 'nothing'}"
 
 
 def _state(house: House) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Why batches were sent, and what was learned of the traffic: in the describe document and in `/metrics`."""
+"""Why batches were sent, and what was learned of the traffic: in the describe document."""
 
 import ast
 from pathlib import Path
@@ -7,15 +7,8 @@ import pytest
 
 import tsctl.daemon.batching
 from tests.api.house import House
-from tests.metrics.reading import values
 from tsctl.daemon.api.management.batching import batching_of
 from tsctl.daemon.tables import BATCH_REASONS, size_bars
-
-M = "model=m,version=1.0"
-
-
-async def metrics_of(house: House) -> dict[str, float]:
-    return values((await house.ask("GET", "/metrics")).body.decode())
 
 
 def post(house: House, count: int = 1) -> None:
@@ -61,10 +54,6 @@ async def test_what_was_learned_is_told(house: House) -> None:
     }
     assert told["sizes"] == {"1": 3, "2": 2}
     assert told["ranges"] == [{"sizes": "1", "batches": 3}, {"sizes": "2", "batches": 2}]
-    lines = await metrics_of(house)
-    assert lines[f"tsctl_learned_batch_seconds{{{M}}}"] == pytest.approx(0.008)
-    assert lines[f"tsctl_learned_request_seconds{{{M}}}"] == pytest.approx(0.0004)
-    assert lines[f"tsctl_arrivals_per_second{{{M}}}"] == pytest.approx(told["arrivalsPerSecond"], abs=0.001)
 
 
 async def test_where_batches_gain_nothing_auto_makes_none_and_tells_what_each_size_costs(house: House) -> None:

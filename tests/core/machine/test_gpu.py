@@ -1,15 +1,13 @@
-"""The GPUs that the daemon uses become TorchServe's gauges; their driver's errors harm nothing."""
+"""The GPUs that the daemon uses are asked for their state; their driver's errors harm nothing."""
 
 import asyncio
 from collections.abc import Mapping
 
 import pytest
 
-from tests.metrics.reading import shown
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.machine.cards import Card, FoundCards
 from tsctl.daemon.core.machine.gpu import BACKOFF, FRESH, Gpus
-from tsctl.daemon.metrics.families import gpus as gpu_families
 
 MIB = 2**20
 FIRST, SECOND = (Card(index=index, uuid=f"GPU-{index}", name="H100", total=4 * MIB) for index in range(2))
@@ -25,22 +23,6 @@ class Driver:
     def __call__(self) -> FoundCards:
         self.asked += 1
         return FoundCards(self.cards, "580.1" if self.cards else "")
-
-
-def test_torchserves_names_and_labels() -> None:
-    cards = {
-        0: Card(index=2, uuid="GPU-a", name="H100", total=4096 * MIB, used=1024 * MIB, busy=37.0),
-        1: Card(index=0, uuid="GPU-b", name="A2", used=MIB),
-    }
-
-    assert shown(gpu_families(cards)) == {
-        "GPUUtilization{DeviceId=0,Level=Host}": 37,
-        "GPUMemoryUtilization{DeviceId=0,Level=Host}": 25,
-        "GPUMemoryUsed{DeviceId=0,Level=Host}": 1024,
-        "GPUMemoryUsed{DeviceId=1,Level=Host}": 1,
-        "tsctl_gpu_memory_total_bytes{gpu=0,name=H100,uuid=GPU-a}": 4096 * MIB,
-        "tsctl_gpu_memory_total_bytes{gpu=1,name=A2,uuid=GPU-b}": 0,
-    }
 
 
 @pytest.mark.parametrize("cards", [[], [Card(index=0)]], ids=["none", "GPUs that only the kernel module tells of"])

@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.metrics.reading import shown
 from tsctl.daemon.core.machine.host import GB, HostMonitor
-from tsctl.daemon.metrics.families import machine
 
 MEMINFO = "MemTotal:        8192 kB\nMemFree:         1024 kB\nMemAvailable:    2048 kB\nHugePages_Total:       0\n"
 
@@ -58,18 +56,3 @@ def test_what_cannot_be_read_is_left_out(proc: Path) -> None:
 
     assert host.read() == {}
     assert HostMonitor(proc / "nowhere", str(proc)).read().keys() == {"DiskUsage", "DiskAvailable", "DiskUtilization"}
-
-
-def test_torchserves_names_and_units(proc: Path) -> None:
-    families = list(machine(HostMonitor(proc).read()))
-
-    assert {each.name: each.documentation.rpartition(", ")[2] for each in families} == {
-        "CPUUtilization": "percent",
-        "MemoryUsed": "megabytes",
-        "MemoryAvailable": "megabytes",
-        "MemoryUtilization": "percent",
-        "DiskUsage": "gigabytes",
-        "DiskAvailable": "gigabytes",
-        "DiskUtilization": "percent",
-    }
-    assert shown(families)["MemoryUsed{Level=Host}"] == 6.0

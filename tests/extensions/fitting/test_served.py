@@ -46,5 +46,3 @@ def test_where_batches_of_four_fit_and_of_eight_do_not_all_are_answered_and_no_o
     [event] = [each for each in played.describe("m")["tsctl"]["events"] if each["kind"] == "batch-capped"]
     assert event["text"].startswith("a batch of 8 requests did not fit into memory: at most 4 from now on")
     assert "at most 4 requests: 8 did not fit into memory" in " ".join(played.tsctl("describe", "m").split())
-    metrics = played.ask("/metrics", method="GET").body.decode()
-    assert 'tsctl_batches_too_large_total{model="m",version="1.0"} 1.0' in metrics

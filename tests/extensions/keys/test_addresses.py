@@ -155,7 +155,11 @@ async def test_the_page_at_the_root_names_the_models_of_the_client(ask: Ask, key
 
 async def test_the_metrics_name_all_clients_and_so_are_for_none(ask: Ask) -> None:
     assert (await ask("/metrics", "free", b"", "GET")).status == 403
-    assert (await ask("/metrics", "m", b"", "GET")).status == 404  # admitted, and not served by this address
+
+
+@needs("prometheus")
+async def test_the_metrics_are_for_the_management_token(ask: Ask) -> None:
+    assert (await ask("/metrics", "m", b"", "GET")).status == 200
 
 
 async def test_beyond_its_rate_a_client_is_told_when_to_come_again(ask: Ask, house: House) -> None:

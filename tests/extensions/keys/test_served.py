@@ -7,10 +7,12 @@ import pytest
 
 from tests.e2e.served import Served, eventually
 from tests.e2e.test_security import curl
+from tests.kit.shelf import needs
 
 pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="needs the program curl")
 
 
+@needs("prometheus")
 def test_clients_with_keys_are_kept_to_their_rates_and_counted_by_name(idle: Served) -> None:
     keys = idle.folder / "keys.toml"
     mobile = idle.tsctl("key", "mobile", "--keys-file", str(keys), "--rate", "0.01", "--burst", "2").strip()

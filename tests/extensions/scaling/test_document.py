@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from tests.api.house import House
-from tests.metrics.reading import values
 from tsctl.daemon.extensions.scaling import service as resources
 from tsctl.daemon.extensions.scaling.service import ScalingService
 
@@ -26,11 +25,13 @@ async def test_what_was_decided_is_shown_by_the_documents_and_the_metrics(
     scaling.close()
 
     found = (await house.tell("GET", "/models/m"))[1][0]["tsctl"]["autoscaling"]
-    lines = values(str((await house.ask("GET", "/metrics")).body, "utf-8"))
 
     assert model.pool.wanted > 1
     assert found["lastChange"]["after"] == model.pool.wanted
     assert "predicted wait" in found["lastChange"]["reason"]
-    assert found["predictedWaitMs"] == pytest.approx(lines["tsctl_predicted_wait_seconds{model=m,version=1.0}"] * 1000)
-    assert lines["tsctl_target_wait_seconds{model=m,version=1.0}"] == 0.5
-    assert lines["tsctl_workers_max{model=m,version=1.0}"] == 3
+    predicted, target, most = (
+        house.samples(f"tsctl_{name}")["m", "1.0"]
+        for name in ("predicted_wait_seconds", "target_wait_seconds", "workers_max")
+    )
+    assert found["predictedWaitMs"] == pytest.approx(predicted * 1000)
+    assert (target, most) == (0.5, 3)

@@ -3,11 +3,11 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.metrics.reading import registered, render, report, values
+from tests.extensions.exposition.reading import render
+from tests.metrics.reading import values
 from tsctl.daemon.config.metrics_file import DeclaredMetric, MetricsFile
+from tsctl.daemon.extensions.exposition.text import MetricFamily, family, histograms, texts
 from tsctl.daemon.extensions.torchserve_logs.selection import SERVER, TorchServeSelection, models_metrics
-from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, texts
-from tsctl.daemon.metrics.families import emitted
 from tsctl.daemon.metrics.histogram import Histogram
 
 LABELS = {"model_name": "m", "model_version": "1.0", "hostname": "h"}
@@ -137,22 +137,6 @@ def test_with_a_mode_a_declared_metric_is_named_before_its_first_value(mode: str
 
     assert [each.name for each in made] == expected
     assert [each.type for each in made if each.name == "Heat"] == ["gauge" for name in expected if name == "Heat"]
-
-
-def test_a_declared_metric_of_models_has_its_declared_dimensions_only_and_versions_add_up() -> None:
-    metrics = registered("m/1.0", "m/2.0")
-    for version in metrics.versions:
-        report(version, "counter", "Words", 2.0, Language="de")
-        report(version, "counter", "Other", 2.0)
-    selection = TorchServeSelection(dimensions={"Words": ["Language"]})
-
-    lines = values(render(emitted(metrics, selection.model_labels)).decode())
-
-    assert lines == {
-        "Words{Language=de}": 4.0,
-        "Other{ModelName=m,ModelVersion=1.0}": 2.0,
-        "Other{ModelName=m,ModelVersion=2.0}": 2.0,
-    }
 
 
 FILE = MetricsFile((), (DeclaredMetric("gauge", "RequestBatchSize", "count", []),))

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.served import Served, eventually
-from tests.metrics.reading import values
 
 STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{3}"
 
@@ -55,12 +54,6 @@ def test_the_five_files_have_torchserves_lines(idle: Served, tmp_path: Path) -> 
         pattern = rf"^{STAMP} {line.replace('NAME', name)}"
         eventually(partial(has, tmp_path / file, pattern), f"{file} has {pattern}")
     assert not has(tmp_path / "logs/model_log.log", r"\[METRICS\]")
-    assert "Words{" in idle.ask("/metrics", method="GET").body.decode()
-
-
-def shown(served: Served) -> set[str]:
-    names = {line.partition("{")[0] for line in values(served.ask("/metrics", method="GET").body.decode())}
-    return {name for name in names if not name.startswith("tsctl_")}
 
 
 def test_an_upgrade_goes_on_with_the_same_files(idle: Served, tmp_path: Path) -> None:

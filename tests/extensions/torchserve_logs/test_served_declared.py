@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.served import Served
+from tests.kit.shelf import needs
 from tests.metrics.reading import values
 
 FILE = """
@@ -30,6 +31,7 @@ def begin(served: Served, tmp_path: Path) -> None:
     served.register("declared")
 
 
+@needs("prometheus")
 @pytest.mark.thin
 def test_a_handler_reports_metrics_that_only_the_file_declares(idle: Served, tmp_path: Path) -> None:
     begin(idle, tmp_path)

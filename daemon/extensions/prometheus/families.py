@@ -1,14 +1,17 @@
-"""The daemon's metrics as families: names, labels, units and help."""
+"""The core's counters and measurements, and those of handlers, as families."""
 
 import logging
 import socket
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from tsctl.daemon.core.machine.cards import MIB, Card
+from tsctl.daemon.core.machine.cards import Card
+from tsctl.daemon.events.events import KINDS
+from tsctl.daemon.extensions.exposition.gpu_values import gpu_values
+from tsctl.daemon.extensions.exposition.text import ALL, Labels, MetricFamily, family, histograms
+from tsctl.daemon.extensions.prometheus import PrometheusExtension
 from tsctl.daemon.metrics.emitted import Series
-from tsctl.daemon.metrics.exposition import ALL, Labels, MetricFamily, family, histograms
-from tsctl.daemon.metrics.histogram import Histogram
+from tsctl.daemon.metrics.histogram import Histogram, LatencyExample
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.metrics.version import BAD, GOOD, OTHER, REASONS, Sums, VersionMetrics
 from tsctl.handlers.wire import BOUNDS
@@ -16,12 +19,34 @@ from tsctl.handlers.wire import BOUNDS
 _hostname = socket.gethostname()
 HOST: Labels = {"Level": "Host", "Hostname": _hostname}
 NONE_REFUSED = dict.fromkeys((*REASONS.values(), OTHER), 0)  # a rate sees the first one only after a zero
-_UNITS = {"CPU": "percent", "Mem": "megabytes", "Dis": "gigabytes"}
+_ROWS = {row.name: row for row in PrometheusExtension.metrics}
+
+
+def numbers(name: str, values: Iterable[tuple[Labels, float]]) -> MetricFamily:
+    """Return a family of counters or gauges, with the type and the help of its row."""
+    row = _ROWS[name]
+    return family(name, row.kind, row.help, values)
+
+
+def spreads(
+    name: str,
+    values: Iterable[tuple[Labels, Histogram]],
+    examples: Iterable[Mapping[int, LatencyExample]] | None = None,
+) -> MetricFamily:
+    """Return a family of histograms, with the help of its row."""
+    return histograms(name, _ROWS[name].help, values, examples)
 
 
 def answered(metrics: Metrics) -> Iterator[MetricFamily]:
     for group, count in metrics.answers.items():
-        yield family(f"Requests{group}", "counter", f"Answers with a status of {group.lower()}", [(HOST, count)])
+        yield numbers(f"Requests{group}", [(HOST, count)])
+
+
+def clients(metrics: Metrics) -> Iterator[MetricFamily]:
+    """Yield the answers to each client of the keys file, by status."""
+    counted = [(name, code, count) for name, codes in metrics.clients.items() for code, count in codes.items()]
+    rows = [({"client": name, "code": code}, count) for name, code, count in sorted(counted)]
+    yield numbers("tsctl_client_requests_total", rows)
 
 
 def sums(metrics: Metrics) -> Iterator[MetricFamily]:
@@ -34,67 +59,39 @@ def sums(metrics: Metrics) -> Iterator[MetricFamily]:
         ({"model_name": name, "model_version": version, "hostname": _hostname}, total)
         for (name, version), total in by_labels.items()
     ]
-    yield family(
-        "ts_inference_requests_total", "counter", "Requests for a prediction",
-        [(labels, total.requests) for labels, total in rows],
-    )  # fmt: skip
-    yield family(
-        "ts_inference_latency_microseconds", "counter", "Sum of the times from a request to its answer, microseconds",
-        [(labels, total.latency * 1e6) for labels, total in rows],
-    )  # fmt: skip
-    yield family(
-        "ts_queue_latency_microseconds", "counter", "Sum of the times that requests waited, microseconds",
-        [(labels, total.queue_time * 1e6) for labels, total in rows],
-    )  # fmt: skip
+    yield numbers("ts_inference_requests_total", [(labels, total.requests) for labels, total in rows])
+    yield numbers("ts_inference_latency_microseconds", [(labels, total.latency * 1e6) for labels, total in rows])
+    yield numbers("ts_queue_latency_microseconds", [(labels, total.queue_time * 1e6) for labels, total in rows])
 
 
 def last_batches(metrics: Metrics) -> Iterator[MetricFamily]:
     """Yield TorchServe's gauges of the last batch: of the host, all models mixed, and of each model."""
     sent = max((v for v in metrics.versions if v.sent_at), key=lambda v: v.sent_at, default=None)
     if sent is not None:
-        text = "How long the first request of the last batch waited, milliseconds"
-        yield family("QueueTime", "gauge", text, [(HOST, sent.last_queue_time * 1e3)])
+        yield numbers("QueueTime", [(HOST, sent.last_queue_time * 1e3)])
     returned = sorted((v for v in metrics.versions if v.returned_at), key=lambda v: v.returned_at)
     if returned:
-        text = "Time of the last batch on its way to the worker and back, milliseconds"
-        yield family("WorkerThreadTime", "gauge", text, [(HOST, returned[-1].last_overhead * 1e3)])
+        yield numbers("WorkerThreadTime", [(HOST, returned[-1].last_overhead * 1e3)])
         times = {v.name: v.last_inference_time * 1e3 for v in returned}  # of versions of a model the last counts
-        text = "Time of the last batch in the worker, milliseconds"
         labelled = [({"ModelName": name, "Level": "Model", "Hostname": _hostname}, ms) for name, ms in times.items()]
-        yield family("PredictionTime", "gauge", text, labelled)
+        yield numbers("PredictionTime", labelled)
 
 
 def machine(values: Mapping[str, float]) -> Iterator[MetricFamily]:
     """Yield processor, memory and disk; see `Host.read`."""
     for name, value in values.items():
-        unit = "percent" if name.endswith("Utilization") else _UNITS[name[:3]]
-        yield family(name, "gauge", f"{name} of this machine, {unit}", [(HOST, value)])
+        yield numbers(name, [(HOST, value)])
 
 
 def gpus(found: Mapping[int, Card]) -> Iterator[MetricFamily]:
-    texts = {
-        "GPUUtilization": "How busy a GPU is, percent",
-        "GPUMemoryUtilization": "How full the memory of a GPU is, percent",
-        "GPUMemoryUsed": "Memory of a GPU in use, megabytes",
-    }
     for name, values in gpu_values(found).items():
         labelled = [({"Level": "Host", "DeviceId": index, "Hostname": _hostname}, value) for index, value in values]
-        yield family(name, "gauge", texts[name], labelled)
+        yield numbers(name, labelled)
     totals: list[tuple[Labels, float]] = [
         ({"gpu": str(gpu), "name": card.name, "uuid": card.uuid}, card.total) for gpu, card in found.items()
     ]
     if totals:
-        yield family("tsctl_gpu_memory_total_bytes", "gauge", "Memory of a GPU, with its name", totals)
-
-
-def gpu_values(found: Mapping[int, Card]) -> dict[str, list[tuple[str, float]]]:
-    """Return name → each GPU's number and value, without unknown values."""
-    cards = [(str(gpu), card) for gpu, card in found.items()]
-    return {
-        "GPUUtilization": [(gpu, card.busy) for gpu, card in cards if card.busy is not None],
-        "GPUMemoryUtilization": [(gpu, 100.0 * card.used / card.total) for gpu, card in cards if card.total],
-        "GPUMemoryUsed": [(gpu, card.used / MIB) for gpu, card in cards],
-    }
+        yield numbers("tsctl_gpu_memory_total_bytes", totals)
 
 
 def ours(metrics: Metrics) -> Iterator[MetricFamily]:
@@ -102,7 +99,7 @@ def ours(metrics: Metrics) -> Iterator[MetricFamily]:
     counted = [(_version(each), each) for each in metrics.counted]
     yield from _answers(counted, metrics.refusal_labels)
     batches = [(la | {"reason": why}, n) for la, v in counted for why, n in sorted(v.batches.items())]
-    yield family("tsctl_batches_total", "counter", "Batches sent to a worker, by reason", batches)
+    yield numbers("tsctl_batches_total", batches)
     expired = [
         (la | {"where": where, "limit": limit}, n)
         for la, v in counted
@@ -110,81 +107,60 @@ def ours(metrics: Metrics) -> Iterator[MetricFamily]:
         for limit, n in (("client", v.given_up[where]), ("operator", all_of_them - v.given_up[where]))
         if n
     ]
-    text = "Expired requests, by where they were (in the queue, or with a worker) and whose limit it was"
-    yield family("tsctl_requests_expired_total", "counter", text, expired)
-    text = "Failed batches whose requests were run again, each alone or in halves"
-    isolated = [(la, v.isolated) for la, v in counted]
-    yield family("tsctl_isolated_batches_total", "counter", text, isolated)
-    failed = [(la, v.failed_alone) for la, v in counted]
-    yield family("tsctl_isolated_failures_total", "counter", "Requests of those batches that failed alone, too", failed)
+    yield numbers("tsctl_requests_expired_total", expired)
+    yield numbers("tsctl_isolated_batches_total", [(la, v.isolated) for la, v in counted])
+    yield numbers("tsctl_isolated_failures_total", [(la, v.failed_alone) for la, v in counted])
     # A version that has had no worker has none of these: of hundreds that are loaded on demand, most are left out.
     live = [(_version(each), each) for each in metrics.versions if _lived(each)]
-    text = "Whether workers end one after the other while they run requests (1) or not (0)"
-    yield family("tsctl_model_crashing", "gauge", text, [(labels, int(v.crashing)) for labels, v in live])
-    text = (
-        "Time from a request to its answer, if a worker had it: ok (below 500), error, or expired; or client: its slow"
-        " reading held the answer up"
-    )
+    yield numbers("tsctl_model_crashing", [(labels, int(v.crashing)) for labels, v in live])
     times = [
         ((la | {"outcome": outcome}, one), {} if v.exemplars is None else v.exemplars.of(outcome))
         for la, v in live
         for outcome, one in v.latencies.items()
     ]
     latency, examples = [each for each, _ in times], [found for _, found in times]
-    yield histograms("tsctl_request_latency_seconds", text, latency, examples)
-    text = "Time that a request waited until it was sent to a worker"
-    yield histograms("tsctl_queue_time_seconds", text, [(labels, v.queue_time) for labels, v in live])
-    text = "Time of a batch in the worker"
-    yield histograms("tsctl_inference_time_seconds", text, [(labels, v.inference_time) for labels, v in live])
-    text = "Time of a batch in each stage of a built-in handler; a GPU may work on in the stage after"
+    yield spreads("tsctl_request_latency_seconds", latency, examples)
+    yield spreads("tsctl_queue_time_seconds", [(labels, v.queue_time) for labels, v in live])
+    yield spreads("tsctl_inference_time_seconds", [(labels, v.inference_time) for labels, v in live])
     stages = [
         (la | {"stage": stage}, one) for la, v in live for stage, one in v.emitted.stages.items() if any(one.counts)
     ]
-    yield histograms("tsctl_stage_seconds", text, stages)
-    text = "Requests in a batch"
-    yield histograms("tsctl_batch_size", text, [(labels, v.batch_size) for labels, v in live])
+    yield spreads("tsctl_stage_seconds", stages)
+    yield spreads("tsctl_batch_size", [(labels, v.batch_size) for labels, v in live])
     dropped = [(la | {"reason": why}, n) for la, v in counted for why, n in sorted(v.emitted.dropped.items())]
-    text = "Measurements of a handler that are not shown, by reason"
-    yield family("tsctl_handler_metrics_dropped_total", "counter", text, dropped)
-
-
-def clients(metrics: Metrics) -> Iterator[MetricFamily]:
-    """Yield the answers to each client of the keys file, by status."""
-    counted = [(name, code, count) for name, codes in metrics.clients.items() for code, count in codes.items()]
-    rows = [({"client": name, "code": code}, count) for name, code, count in sorted(counted)]
-    yield family("tsctl_client_requests_total", "counter", "Answers to a client of the keys file, by status", rows)
+    yield numbers("tsctl_handler_metrics_dropped_total", dropped)
 
 
 def loop(metrics: Metrics) -> Iterator[MetricFamily]:
-    text = "How often the event loop stood still for half a second or more"
-    yield family("tsctl_event_loop_stalls_total", "counter", text, [({}, metrics.stalls)])
-    text = "How long the event loop stood still, all in all"
-    yield family("tsctl_event_loop_stall_seconds_total", "counter", text, [({}, metrics.stalled_seconds)])
+    yield numbers("tsctl_event_loop_stalls_total", [({}, metrics.stalls)])
+    yield numbers("tsctl_event_loop_stall_seconds_total", [({}, metrics.stalled_seconds)])
 
 
 def servers(metrics: Metrics) -> Iterator[MetricFamily]:
     """Yield the unexpected ends of servers, and the exceptions that nothing has caught."""
     found = [({"server": name}, up, ends) for name, (up, ends) in metrics.servers.items()]
-    text = "Whether a server of the daemon accepts connections or calls: 1, or 0 until it is started again"
-    yield family("tsctl_server_up", "gauge", text, [(labels, int(up)) for labels, up, _ in found])
-    text = "How often a server of the daemon has ended, and was started again"
-    yield family("tsctl_server_ends_total", "counter", text, [(labels, ends) for labels, _, ends in found])
-    text = "Exceptions that nothing in the daemon has caught"
-    yield family("tsctl_internal_errors_total", "counter", text, [({}, metrics.internal_errors)])
+    yield numbers("tsctl_server_up", [(labels, int(up)) for labels, up, _ in found])
+    yield numbers("tsctl_server_ends_total", [(labels, ends) for labels, _, ends in found])
+    yield numbers("tsctl_internal_errors_total", [({}, metrics.internal_errors)])
+
+
+def events(counts: Counter[str] | None) -> Iterator[MetricFamily]:
+    """Yield the daemon's events by kind, with a zero for those that have not come, so that a rate sees the first."""
+    values = [] if counts is None else [({"kind": kind, "level": KINDS[kind].level}, counts[kind]) for kind in KINDS]
+    yield numbers("tsctl_events_total", values)
 
 
 def _answers(counted: Sequence[tuple[Labels, VersionMetrics]], labels: Sequence[str]) -> Iterator[MetricFamily]:
     """Yield the requests of each version by what became of them, and the lives of its workers."""
     codes = [(la | {"code": str(code)}, n) for la, v in counted for code, n in sorted(v.codes.items())]
-    yield family("tsctl_requests_total", "counter", "Answered requests by status, refused and expired ones too", codes)
+    yield numbers("tsctl_requests_total", codes)
     judged = [
         (la | {"verdict": verdict}, n)
         for la, v in counted
         if _lived(v)
         for verdict, n in ((BAD, v.counts.errors), (GOOD, v.counts.judged - v.counts.errors))
     ]
-    text = "Requests that count for or against the version, not those that a client ended, got wrong or may not send"
-    yield family("tsctl_requests_judged_total", "counter", text, judged)
+    yield numbers("tsctl_requests_judged_total", judged)
     zeros: dict[bool, dict[str, int]] = {
         True: NONE_REFUSED | dict.fromkeys(labels, 0),
         False: {},
@@ -192,16 +168,15 @@ def _answers(counted: Sequence[tuple[Labels, VersionMetrics]], labels: Sequence[
     refused = [
         (la | {"reason": why}, n) for la, v in counted for why, n in sorted((zeros[_lived(v)] | v.refusals).items())
     ]
-    yield family("tsctl_requests_refused_total", "counter", "Requests refused before they were run, by reason", refused)
-    text = "How often a request returned to the queue after a worker had begun it"
-    yield family("tsctl_requests_retried_total", "counter", text, [(la, v.retried) for la, v in counted])
-    yield family("tsctl_worker_starts_total", "counter", "Workers started", [(la, v.starts) for la, v in counted])
+    yield numbers("tsctl_requests_refused_total", refused)
+    yield numbers("tsctl_requests_retried_total", [(la, v.retried) for la, v in counted])
+    yield numbers("tsctl_worker_starts_total", [(la, v.starts) for la, v in counted])
     received = [(la, v.named.received + v.unnamed.received) for la, v in counted]
-    yield family("tsctl_request_bytes_total", "counter", "Bytes of the requests' bodies", received)
+    yield numbers("tsctl_request_bytes_total", received)
     sent = [(la, v.named.sent + v.unnamed.sent) for la, v in counted]
-    yield family("tsctl_answer_bytes_total", "counter", "Bytes of the answers of workers", sent)
+    yield numbers("tsctl_answer_bytes_total", sent)
     exits = [(la | {"how": how}, n) for la, v in counted if _lived(v) for how, n in sorted(v.exits.items())]
-    yield family("tsctl_worker_exits_total", "counter", "Workers that ended, by how", exits)
+    yield numbers("tsctl_worker_exits_total", exits)
 
 
 def _lived(each: VersionMetrics) -> bool:

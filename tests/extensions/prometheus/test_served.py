@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import urllib.request
 
 import pytest
 
@@ -55,6 +56,26 @@ def test_promtool_reads_what_a_daemon_tells(measuring: Served) -> None:
 
     assert done.returncode in (0, 3), done.stderr  # 1: it cannot be read; 3: a name is not in Prometheus' style
     assert b"tsctl_" not in done.stderr
+
+
+def test_an_address_of_their_own_shows_the_same_the_ends_of_workers_among_them(idle: Served) -> None:
+    idle.start("--metrics-address", "127.0.0.1:0")
+    idle.register("misbehaves")
+    assert idle.predict("misbehaves", {"do": "die_of_a_real_time_signal"}).status == 500
+
+    with urllib.request.urlopen(f"{idle.status['metricsAddress']}/metrics") as answer:
+        lines = values(answer.read().decode())
+
+    assert lines["tsctl_worker_exits_total{how=signal,model=misbehaves,version=1.0}"] == 1
+    assert "tsctl_worker_exits_total{how=signal,model=misbehaves,version=1.0}" in values(idle.metrics)
+
+
+def test_the_end_of_a_worker_by_a_broken_gpu_context_is_counted_as_such(idle: Served) -> None:
+    idle.start()
+    idle.register("plays_gpu", name="m")
+    assert idle.ask("/predictions/m", b"break", content_type="application/octet-stream").status == 500
+
+    assert values(idle.metrics)["tsctl_worker_exits_total{how=gpu,model=m,version=1.0}"] == 1
 
 
 def test_counters_survive_an_upgrade_with_what_the_old_daemon_still_answers(idle: Served) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from prometheus_client import Metric, generate_latest
 from prometheus_client.openmetrics import exposition as openmetrics
 
-from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, texts
+from tsctl.daemon.extensions.exposition.text import MetricFamily, family, histograms, texts
 from tsctl.daemon.metrics.histogram import SECONDS, Histogram, LatencyExample
 
 names = st.sampled_from(["jobs", "a_b", "Requests2XX", "Took"])

@@ -11,15 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.metrics.reading import registered, render, report, types, values
+from tests.extensions.exposition.reading import render
+from tests.metrics.reading import registered, report, types
 from tests.metrics.test_metrics import run
-from tsctl.daemon.api import metrics as gauges
 from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.core.machine.host import HostMonitor
-from tsctl.daemon.metrics import families
-from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, texts
-from tsctl.daemon.metrics.families import emitted
-from tsctl.daemon.metrics.histogram import Histogram
+from tsctl.daemon.extensions.exposition.text import MetricFamily
+from tsctl.daemon.extensions.prometheus import families
+from tsctl.daemon.extensions.prometheus.families import emitted
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.handlers.wire import Kind
 
@@ -39,49 +38,6 @@ def everything(metrics: Metrics) -> Iterator[MetricFamily]:
     yield from families.gpus({0: Card(index=0, busy=1.0, used=2, total=3)})
     yield from families.ours(metrics)
     yield from emitted(metrics)
-
-
-def test_a_counter_keeps_its_name() -> None:
-    text = render([family("Requests2XX", "counter", "Answers", [({"Level": "Host"}, 3)])]).decode()
-
-    assert text == '# HELP Requests2XX Answers\n# TYPE Requests2XX counter\nRequests2XX{Level="Host"} 3.0\n'
-    assert render([family("Nothing", "gauge", "", [])]) == b"", "without samples"
-
-
-def test_a_histograms_buckets_add_up_and_its_last_is_endless() -> None:
-    histogram = Histogram((0.001, 1.0))
-    histogram.add((1, 2, 3), 7.5)
-
-    text = render([histograms("x_seconds", "Time", [({"model": "m"}, histogram)])]).decode()
-
-    assert types(text) == {"x_seconds": "histogram"}
-    assert values(text) == {
-        "x_seconds_bucket{le=0.001,model=m}": 1,
-        "x_seconds_bucket{le=1.0,model=m}": 3,
-        "x_seconds_bucket{le=+Inf,model=m}": 6,
-        "x_seconds_count{model=m}": 6,
-        "x_seconds_sum{model=m}": 7.5,
-    }
-
-
-@pytest.mark.parametrize(
-    ("names", "told"),
-    [
-        pytest.param([], 7, id="nothing is asked for"),
-        pytest.param(["Heat"], 1, id="a family"),
-        pytest.param(["Took"], 5, id="a family with all its samples"),
-        pytest.param(["Took_sum", "Requests2XX"], 2, id="samples"),
-        pytest.param(["Unknown"], 0, id="something that is not there"),
-    ],
-)
-def test_names_choose_what_is_told(names: list[str], told: int) -> None:
-    made = [
-        family("Heat", "gauge", "", [({}, 1)]),
-        family("Requests2XX", "counter", "", [({}, 1)]),
-        histograms("Took", "", [({}, Histogram((1.0, 2.0)))]),
-    ]
-
-    assert len(values(render(made, names).decode())) == told
 
 
 @pytest.mark.slow
@@ -125,20 +81,6 @@ def promtool() -> Callable[[Iterable[MetricFamily]], tuple[int, list[str]]]:
     return check
 
 
-@pytest.mark.parametrize("openly", [False, True], ids=["text", "OpenMetrics"])
-def test_a_large_family_is_written_in_slices_that_are_one_family_together(openly: bool) -> None:
-    values = [({"model": f"m{index}"}, index) for index in range(2 * MetricFamily.at_once + 1)]
-    small = b"".join(texts([family("jobs", "gauge", "Jobs", values[:3])], openly=openly))
-
-    pieces = list(texts([family("jobs", "gauge", "Jobs", values)], openly=openly))
-
-    assert len(pieces) == 3 + openly
-    whole = b"".join(pieces).splitlines()
-    assert whole[:5] == small.splitlines()[:5]
-    assert [line.count(b"#") for line in whole[2 : 2 + len(values)]] == [0] * len(values)
-    assert len(whole) == 2 + len(values) + openly
-
-
 @pytest.mark.slow
 def test_promtool_is_content_with_our_names(
     promtool: Callable[[Iterable[MetricFamily]], tuple[int, list[str]]],
@@ -149,7 +91,7 @@ def test_promtool_is_content_with_our_names(
         report(version, "counter", "rows_total", 3)
         report(version, "gauge", "rows_total", 3)
 
-    assert promtool([*families.ours(metrics), *families.loop(metrics), *gauges.events(Counter())]) == (0, [])
+    assert promtool([*families.ours(metrics), *families.loop(metrics), *families.events(Counter())]) == (0, [])
 
 
 @pytest.mark.slow
