@@ -11,8 +11,10 @@ from tests.lab.simulation.__main__ import run
 from tsctl.daemon.api.management.status import is_compiled
 from tsctl.daemon.batching.dispatcher import Alarm, Dispatcher
 from tsctl.daemon.batching.policies.table import Fixed
-from tsctl.daemon.batching.queue import Queue
+from tsctl.daemon.batching.queue import Expired, Expiry, JobDeadlines, Queue
+from tsctl.daemon.batching.traffic.callers import Callers
 from tsctl.daemon.core import job as jobs
+from tsctl.daemon.core.errors import Stopping
 from tsctl.daemon.core.fingerprint import fingerprint
 from tsctl.daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply
 from tsctl.daemon.extensions.quarantine import quarantine
@@ -25,8 +27,9 @@ from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.models.persistence.ledger import Ledger
 from tsctl.daemon.models.request_path import PoolFollower
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.workers import pool, slot
-from tsctl.daemon.workers.engine import Worker
+from tsctl.daemon.workers import local, pool, slot
+from tsctl.daemon.workers.cores import Placement
+from tsctl.daemon.workers.engine import Exit, Worker
 from tsctl.daemon.workers.frames import Flows, RowFlow
 from tsctl.daemon.workers.inflight import InFlight
 from tsctl.daemon.workers.local import LocalWorker
@@ -36,6 +39,7 @@ from tsctl.daemon.workers.rows.in_flight import RowsInFlight
 from tsctl.daemon.workers.rows.pool import RowPool
 from tsctl.daemon.workers.rows.state import RowEvent, RowState
 from tsctl.daemon.workers.rows.worker import RowWorker
+from tsctl.daemon.workers.state import WorkerState
 from tsctl.handlers import wire
 
 pytestmark = [
@@ -105,6 +109,60 @@ def takes_a_late_answer_for_the_next(patch: pytest.MonkeyPatch) -> None:
     once, once_done = InFlight.expire, LocalWorker._done
     patch.setattr(InFlight, "expire", expire)
     patch.setattr(LocalWorker, "_done", done)
+
+
+def sent_ahead_first(once: Any, dispatcher: Dispatcher, now: float) -> None:
+    queue, workers = dispatcher._queue, dispatcher._workers
+    while len(queue) and workers.granting and (size := dispatcher._size_ahead(now)):
+        dispatcher._send(workers.take_granting(), dispatcher._taken(queue.take_batch(size, now)), "ahead", now)
+    once(dispatcher, now)
+
+
+def spoken_after_the_end(once: Any, worker: LocalWorker, how: Exit) -> None:
+    once(worker, how)
+    worker._events.flow_changed(worker)
+
+
+def loaded_twice(once: Any, worker: LocalWorker, message: wire.ToDaemon) -> None:
+    once(worker, message)
+    if isinstance(message, wire.Loaded) and worker.state is WorkerState.READY:
+        worker._events.loaded(worker)
+
+
+def told_nothing(once: Any, job: Job, *answer: Any) -> None:
+    job._deliver = nothing
+    once(job, *answer)
+
+
+def counted_again(once: Any, dispatcher: Dispatcher, *ended: Any) -> None:
+    dispatcher.running += 1
+    once(dispatcher, *ended)
+
+
+def refused_with_each_batch(once: Any, dispatcher: Dispatcher, *ended: Any) -> None:
+    once(dispatcher, *ended)
+    dispatcher.refuse_all(Stopping("It is late."))
+
+
+def those_that_left_remembered(once: Any, dispatcher: Dispatcher, outcome: Outcome, now: float) -> int:
+    status: int = once(dispatcher, outcome, now)
+    if outcome.job.phase is JobPhase.ENDED:
+        dispatcher._left.add(outcome.job)
+    return status
+
+
+def kept_as_leaving(once: Any, pool: Pool, worker: Worker, how: Exit) -> None:
+    leaving = worker in pool._leaving
+    once(pool, worker, how)
+    if leaving:
+        pool._leaving[worker] = None
+
+
+def expired_in_the_queue_alone(once: Any, expiry: Expiry, now: float, busy: bool) -> Iterator[Expired]:
+    for each in once(expiry, now, busy):
+        if each.where != "queue":
+            return
+        yield each
 
 
 # Rows that run on their own.
@@ -256,6 +314,68 @@ ERRORS = [
     row("keeps what has ended", "nothing holds a request that has ended", Dispatcher, ended=Around(kept)),
     row("forgets those that are compared", "healthy requests are answered", Screening, compared=nothing),
     row_by(takes_a_late_answer_for_the_next, "an answer goes to whoever asked"),
+    row("refuses one too early", "only a full queue refuses", Queue,
+        _check=Around(lambda once, queue, job, ahead: once(queue, job, ahead + 1))),
+    row("has no limits", "a full queue takes nothing more", Queue, _check=nothing),
+    row("sends parts of batches ahead", "only whole batches go ahead, to busy workers", Dispatcher, _size_ahead=Around(
+        lambda once, dispatcher, now: once(dispatcher, now) or int(not dispatcher._queue.head.runs_alone))),
+    row("takes a busy worker for idle", "a batch that does not go ahead goes to an idle worker", Pool,
+        _offer=lambda places, worker: places._idle.__setitem__(worker, None)),
+    row("sends ahead before all else", "nothing goes ahead while somebody is idle", Dispatcher,
+        _match=Around(sent_ahead_first)),
+    row("sends ahead behind what runs alone", "nothing goes ahead behind what may end its worker", Pool,
+        take_idle=Around(lambda once, places, alone=False: once(places))),
+    row("leaves those in the queue that have ended", "no exception escapes", Dispatcher, _take_out=nothing),
+    row("expires nothing", "what has no time left is not sent", Dispatcher, _expire=nothing),
+    row("expires nothing at workers", "an answer is not later than the deadline", Expiry,
+        due=Around(expired_in_the_queue_alone)),
+    row("expires too early", "nobody is told for nothing that there is no time", Expiry,
+        due=Around(lambda once, expiry, now, busy: once(expiry, now + 0.5, busy))),
+    row("expires what has no limit", "only what has a limit expires", Expiry, _overdue=lambda expiry, now: next(
+        (job for job in expiry._oldest() if job.queued + 1.0 <= now), None)),
+    row("does not let the patient go first", "whoever has let others go before for long enough goes first", Queue,
+        age=nothing),
+    row("puts back before older ones", "each lane is in the order of arrival", Queue,
+        put_back=lambda queue, job: queue._add(job, first=True)),
+    row("watches what has ended", "deadlines are watched where there are any", JobDeadlines, discard=nothing),
+    row("counts them again", "the dispatcher counts those with a worker", Dispatcher, ended=Around(counted_again)),
+    row("remembers those that left", "those that have left are forgotten when they end", Dispatcher,
+        _end=Around(those_that_left_remembered)),
+    row("tells them nothing", "whoever has ended was told, or has left", Job, answer=Around(told_nothing)),
+    row("answers nothing", "a version with workers answers", Job, answer=Around(told_nothing)),
+    row("counts those that were taken", "who is there is counted", Callers, taken=nothing),
+    row("counts who has gone as a regular", "who is there has a connection that is counted", Callers,
+        left=lambda callers, caller: callers._known.pop(caller)),
+    row("knows who has gone", "no connection is counted that has closed", Callers,
+        left=lambda callers, caller: callers._known[caller]),
+    row("refuses all that wait", "a request that waits is refused only where nobody will come for it", Dispatcher,
+        ended=Around(refused_with_each_batch)),
+    row("does not tell of its pool", "a command ends", PoolFollower, pool_changed=nothing),
+    row("tells no listener", "nobody waits for a version that has gone", ModelVersion, changed=nothing),
+    row("counts a replacement anew", "a version counts on where it was registered before", VersionMetrics,
+        take_over=nothing),
+    row("hears of what has ended", "a worker says nothing after its exit", LocalWorker,
+        _exited=Around(spoken_after_the_end)),
+    row("hears twice of a load", "a worker loads once", LocalWorker, _received=Around(loaded_twice)),
+    row("mixes up outcomes", "there is an outcome for each job", local,
+        outcomes_of=Around(lambda once, *batch: once(*batch)[::-1])),
+    row("forgets batches of workers that end", "a worker gives back what it has before it ends", InFlight,
+        give_back=lambda *how: iter(())),
+    row("does not know what runs", "it is known whether a worker ended with work", InFlight,
+        busy=property(lambda in_flight: False)),
+    row("does not notice an exit", "a slot knows its worker's state", pool, after_exit=lambda *how, **facts: False),
+    row("adds no place", "there are as many places as are wanted", pool,
+        plan=Around(lambda once, *facts: replace(once(*facts), add=0))),
+    row("waits for ever for a load", "there are as many workers as are wanted", LocalWorker, _startup_timeout=nothing),
+    row("tells no threads", "workers know the batch size and their threads", LocalWorker, set_threads=nothing),
+    row("keeps workers that have left", "nothing is left of workers that have gone", Pool,
+        exited=Around(kept_as_leaving)),
+    row("keeps workers for ever", "the pool is empty", Pool, exited=Around(kept_as_leaving)),
+    row("gives no device back", "devices are given back", Placement, release=nothing),
+    row("never rests", "the loop finds rest", Dispatcher,
+        _pump=Around(lambda once, dispatcher: (once(dispatcher), dispatcher.wake()))),
+    row("cuts off what is not wanted any more", "a worker that is not wanted any more finishes what it has", Pool,
+        _retire=Around(lambda once, places, slot, grace: once(places, slot, 0.0))),
 ]
 ERRORS_OF_ROWS = [
     row("cancels nothing", "a row that nobody waits for is cancelled", RowWorker, cancel=nothing),
