@@ -3,6 +3,7 @@
 Users subclass BaseHandler and override a stage. Members and order are TorchServe's (ts/torch_handler/base_handler.py).
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -28,11 +29,11 @@ from tsctl.handlers.builtin.support.model_outputs import items_of_outputs, outpu
 from tsctl.handlers.builtin.support.modelfile import load_model
 from tsctl.handlers.builtin.support.onnx import is_session, run_session
 from tsctl.handlers.requests.gpu_copies import fetched, to_device
-from tsctl.handlers.requests.kinds import Kind, answer, kind_of
+from tsctl.handlers.requests.kinds import Kind, answer, answer_part, kind_of
 from tsctl.handlers.requests.rows import value_of
 from tsctl.handlers.sdk.batches import ANY, FileBatches
 from tsctl.handlers.sdk.context import Context
-from tsctl.handlers.sdk.errors import TooManyPixels, UnreadablePayload, UnreadableRows
+from tsctl.handlers.sdk.errors import InvalidResult, UnreadablePayload, UnreadableRows
 from tsctl.handlers.sdk.gpu import check_gpu
 from tsctl.handlers.sdk.per_batch import PerBatch
 from tsctl.handlers.sdk.plain_model import PlainModel
@@ -83,7 +84,8 @@ def prepare_rows(
     """Replace each row in place by a `PreparedRow` with its decoded value.
 
     Args:
-        decode: row → value; raises UnreadablePayload, or TooManyPixels for a row that stays as it is.
+        decode: row → value; raises UnreadablePayload. A row for which it raises anything else stays as it is: it meets
+            the error again, in a call of its own.
         spread: maps a function over the rows, in order.
 
     Returns:
@@ -93,7 +95,9 @@ def prepare_rows(
     def attempt(row: Any) -> Any:
         try:
             return decode(row)
-        except (UnreadablePayload, TooManyPixels) as error:
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a user's own transforms
             return error
 
     unreadable = {}
@@ -101,7 +105,7 @@ def prepare_rows(
         if isinstance(made, UnreadablePayload):
             unreadable[index] = made
             continue
-        if isinstance(made, TooManyPixels):
+        if isinstance(made, Exception):
             continue
         prepared = PreparedRow(row) if isinstance(row, Mapping) else PreparedRow(data=row)
         prepared.prepared = made
@@ -124,6 +128,23 @@ def decode_rows(data: list[Any], decode: Callable[[Any], Any]) -> list[Any]:
     if unreadable:
         raise UnreadableRows(unreadable)
     return rows
+
+
+def _numbers_of(row: Any) -> torch.Tensor:
+    """Return the array of a row, in torch's default dtype of its values.
+
+    Raises:
+        UnreadablePayload: the row is not an array of numbers.
+    """
+    payload = payload_of(row)
+    if payload is None:
+        raise lacking(row, "the numbers in JSON")
+    try:
+        if isinstance(payload, (bytes, bytearray)):  # a file, or a part of a form
+            payload = json.loads(payload)
+        return torch.as_tensor(payload)
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:  # the last one also of deep nesting
+        raise UnreadablePayload(f"The request is not an array of numbers: {error}") from None
 
 
 class BaseHandler:
@@ -204,23 +225,15 @@ class BaseHandler:
         """
         if type(self).preprocess is not BaseHandler.preprocess:
             return {}
-        unreadable = {}
         inputs = self.own_inputs
+        if not inputs:
+            return prepare_rows(data, _numbers_of)
+        unreadable = {}
         for index, row in enumerate(data):
-            if inputs:
-                try:
-                    arrays_of(row, inputs)
-                except UnreadablePayload as error:
-                    unreadable[index] = error
-                continue
-            payload = payload_of(row)
-            if payload is None:
-                unreadable[index] = lacking(row, "the numbers in JSON")
-                continue
             try:
-                torch.as_tensor(payload)
-            except (TypeError, ValueError, OverflowError, RuntimeError) as error:
-                unreadable[index] = UnreadablePayload(f"The request is not an array of numbers: {error}")
+                arrays_of(row, inputs)
+            except UnreadablePayload as error:
+                unreadable[index] = error
         return unreadable
 
     @timed
@@ -234,7 +247,7 @@ class BaseHandler:
         if inputs:
             tensors = tensors_of(data, inputs, self.input_device)
             return tensors[0] if len(tensors) == 1 else tensors
-        [batch] = to_device([torch.as_tensor([payload_of(row) for row in data])], self.input_device)
+        [batch] = to_device([torch.stack(decode_rows(data, _numbers_of))], self.input_device)
         return batch
 
     @timed
@@ -324,6 +337,35 @@ class BaseHandler:
         return items
 
     def _predict(self, data: list[Any]) -> list[Any]:
+        """Run the stages on rows that are alike: those of another shape fail alone, if the model does not take them."""
+        groups = self._groups(data)
+        if len(groups) < 2:  # nearly always
+            return self._predict_alike(data)
+        items: dict[int, Any] = {}
+        for rows in groups:
+            items.update(zip(rows, self._predict_part(self._predict_alike, data, rows), strict=True))
+        return [items[row] for row in range(len(data))]
+
+    def _predict_part(self, predict: Callable[[list[Any]], Any], data: list[Any], rows: list[int]) -> list[Any]:
+        """Return the items of some rows, or an exception in the place of each; a wrong result fails the whole batch."""
+        items = answer_part(predict, [data[row] for row in rows], self.context, rows)
+        if isinstance(items[0], InvalidResult):
+            raise items[0]
+        return items
+
+    def _groups(self, data: list[Any]) -> list[list[int]]:
+        """Return the rows that can be one tensor; of decoded ones and others, each of the others for itself."""
+        groups: dict[Any, list[int]] = {}
+        for index, row in enumerate(data):
+            key = self.likeness(row.prepared) if is_prepared(row) else f"row {index}"
+            groups.setdefault(key, []).append(index)
+        return [*groups.values()] if any(map(is_prepared, data)) else []
+
+    def likeness(self, prepared: Any) -> Any:
+        """Return what values of rows have in common that the model can take together: their shape."""
+        return getattr(prepared, "shape", None)
+
+    def _predict_alike(self, data: list[Any]) -> list[Any]:
         if profiling.wanted():
             return profiling.predict_profiled(self, data)
         began = perf_counter()
