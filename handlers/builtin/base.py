@@ -393,8 +393,11 @@ class BaseHandler:
             The result of `get_insights`: a list of one item.
         """
         row = raw_data[0]
-        target = target_of(row.get("target")) if isinstance(row, Mapping) else 0
-        return self.get_insights(data_preprocess, value_of(row), target)
+        value = value_of(row)
+        given = row.get("target") if isinstance(row, Mapping) else None
+        if given is None and isinstance(value, Mapping) and any(name in value for name in _NAMES):
+            given = value.get("target")  # of a JSON object, beside the input
+        return self.get_insights(data_preprocess, value, target_of(given))
 
     def get_insights(self, tensor_data: Any, raw_data: Any, target: Any = 0) -> Any:
         """Attribute the score of class `target` to the parts of the input; explainable handlers override this.

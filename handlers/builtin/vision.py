@@ -252,6 +252,15 @@ class VisionHandler(BaseHandler):
                 raise
             return [refused] * len(data)
 
+    def explain_handle(self, data_preprocess: Any, raw_data: list[Any]) -> Any:
+        try:
+            return super().explain_handle(data_preprocess, raw_data)
+        except Exception as error:
+            refused = self._refusal(raw_data[0], error)
+            if refused is None:
+                raise
+            raise refused from error
+
     def _refusal(self, row: Any, error: Exception) -> UnreadablePayload | None:
         """Return why a row is refused for which the model has failed: it is an array of another shape than images'."""
         if isinstance(error, (MemoryError, torch.OutOfMemoryError, UnreadablePayload, PredictionException)):

@@ -88,6 +88,24 @@ def test_an_array_of_an_unusual_shape_that_the_model_takes_is_answered_beside_an
     assert calls == [1, 1]
 
 
+def test_an_explanation_of_an_array_that_is_no_image_is_400() -> None:
+    class Explained(ImageClassifier):
+        def get_insights(self, tensor_data: torch.Tensor, raw_data: Any, target: Any = 0) -> list[Any]:
+            return [self.model(tensor_data).tolist()]
+
+    handler = Explained()
+    handler.model = classify
+    on_device(handler)
+    rows = [
+        row(json.dumps(body).encode(), "application/json") for body in ([[1, 2]], torch.zeros(3, 224, 224).tolist())
+    ]
+    asked = [wire.Row(each.id, [("explain", "True")], each.params) for each in rows]
+
+    answers = Runtime(EntryPoint(handler, handler.handle), context_of(Path("/"))).run(asked)
+
+    assert [answer.status for answer in answers] == [400, 200]
+
+
 def test_a_model_that_fails_for_its_own_shape_has_failed() -> None:
     [answer], _ = run(ImageClassifier(), lambda images: 1 / 0, torch.zeros(3, 224, 224).tolist())
 
