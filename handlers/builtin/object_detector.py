@@ -113,8 +113,8 @@ class ObjectDetector(VisionHandler):
             return self.model(data, *args, **kwargs)
 
     @timed
-    def postprocess(self, data: Any) -> list[list[dict[str, Any]]]:
-        """Return each row's detections with a score of at least `threshold`.
+    def postprocess(self, data: Any) -> list[Any]:
+        """Return each row's detections with a score of at least `threshold`, or KeyError where one has no name.
 
         Args:
             data: for each row `boxes`, shape (detections, 4), `labels`, int64, and `scores`, shape (detections,). In a
@@ -130,10 +130,13 @@ class ObjectDetector(VisionHandler):
             )
         return [self._detections(row) for row in rows]
 
-    def _detections(self, row: dict[str, torch.Tensor]) -> list[dict[str, Any]]:
+    def _detections(self, row: dict[str, torch.Tensor]) -> list[dict[str, Any]] | KeyError:
         kept = row["scores"] >= self.threshold
         boxes, labels, scores = (row[key][kept].tolist() for key in ("boxes", "labels", "scores"))
-        return [
-            {**map_class_to_label([[box]], self.mapping, [[label]])[0], "score": score}
-            for box, label, score in zip(boxes, labels, scores, strict=True)
-        ]
+        try:
+            return [
+                {**map_class_to_label([[box]], self.mapping, [[label]])[0], "score": score}
+                for box, label, score in zip(boxes, labels, scores, strict=True)
+            ]
+        except KeyError as error:  # of a class without a name
+            return error

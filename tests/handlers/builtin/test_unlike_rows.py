@@ -1,4 +1,4 @@
-"""Rows of several shapes in one batch: those that the model does not take fail alone, and no other runs twice."""
+"""Rows of which one is not as the others, in shape or class: it fails alone, and no other runs twice."""
 
 import json
 from collections.abc import Callable
@@ -61,6 +61,11 @@ def run(handler: BaseHandler, model: Callable[..., Any], *bodies: Any) -> tuple[
 def classify(images: torch.Tensor) -> torch.Tensor:
     """Return logits; raise for all but three channels."""
     return images.reshape(len(images), 3, 224 * 224).mean(2)
+
+
+def number_of(images: torch.Tensor) -> torch.Tensor:
+    """Return which of red, green and blue there is most of, for each image."""
+    return images.mean((2, 3)).argmax(1)
 
 
 @pytest.mark.parametrize(
@@ -140,6 +145,29 @@ def test_an_image_for_which_a_handlers_own_transforms_fail_does_not_fail_the_oth
 
     assert [answer.status for answer in answers] == [200, 503, 200, 503]
     assert calls == [2]
+
+
+@pytest.mark.parametrize(
+    ("handler", "model"),
+    [
+        (ImageClassifier, lambda images: torch.nn.functional.one_hot(number_of(images), 3) * 99.0),
+        (
+            ObjectDetector,
+            lambda images: [{**found, "labels": number_of(images[[at]])} for at, found in enumerate(detect(images))],
+        ),
+    ],
+)
+def test_an_image_whose_class_has_no_name_fails_alone(handler: type[VisionHandler], model: Callable[..., Any]) -> None:
+    named = handler()
+    named.mapping = {"0": "red", "1": "green"}
+    if isinstance(named, ImageClassifier):
+        named.topk = 1
+
+    answers, calls = run(named, model, IMAGE, encoded(Image.new("RGB", (6, 4), "blue")), IMAGE)
+
+    assert [answer.status for answer in answers] == [200, 503, 200]
+    assert b"class 2 has no name: 2 classes are named" in answers[1].body
+    assert calls == [3]
 
 
 def test_a_handler_without_transforms_takes_arrays_and_says_so_for_an_image() -> None:
