@@ -3,6 +3,7 @@
 Users subclass BaseHandler and override a stage. Members and order are TorchServe's (ts/torch_handler/base_handler.py).
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -29,11 +30,11 @@ from tsctl.handlers.builtin.support.modelfile import load_eager, load_file
 from tsctl.handlers.builtin.support.onnx import is_session, run_session
 from tsctl.handlers.builtin.support.weights import moved
 from tsctl.handlers.requests.gpu_copies import fetched, to_device
-from tsctl.handlers.requests.kinds import Kind, answer, kind_of
+from tsctl.handlers.requests.kinds import Kind, answer, answer_part, kind_of
 from tsctl.handlers.requests.rows import value_of
 from tsctl.handlers.sdk.batches import ANY, FileBatches
 from tsctl.handlers.sdk.context import Context
-from tsctl.handlers.sdk.errors import HandlerError, TooManyPixels, UnreadablePayload, UnreadableRows
+from tsctl.handlers.sdk.errors import HandlerError, InvalidResult, TooManyPixels, UnreadablePayload, UnreadableRows
 from tsctl.handlers.sdk.gpu import check_gpu
 from tsctl.handlers.sdk.per_batch import PerBatch
 from tsctl.handlers.sdk.plain_model import PlainModel
@@ -84,7 +85,8 @@ def prepare_rows(
     """Replace each row in place by a `PreparedRow` with its decoded value.
 
     Args:
-        decode: row → value; raises UnreadablePayload, or TooManyPixels for a row that stays as it is.
+        decode: row → value; raises UnreadablePayload. A row for which it raises anything else stays as it is: it meets
+            the error again, in a call of its own.
         spread: maps a function over the rows, in order.
 
     Returns:
@@ -94,7 +96,9 @@ def prepare_rows(
     def attempt(row: Any) -> Any:
         try:
             return decode(row)
-        except (UnreadablePayload, TooManyPixels) as error:
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a user's own transforms
             return error
 
     unreadable = {}
@@ -102,7 +106,7 @@ def prepare_rows(
         if isinstance(made, UnreadablePayload):
             unreadable[index] = made
             continue
-        if isinstance(made, TooManyPixels):
+        if isinstance(made, Exception):
             continue
         prepared = PreparedRow(row) if isinstance(row, Mapping) else PreparedRow(data=row)
         prepared.prepared = made
@@ -147,6 +151,23 @@ def load_model(handler: "BaseHandler", model_dir: Path) -> Any:
     if weights.endswith(".pt"):
         return handler._load_torchscript_model(weights).eval()
     return load_file(Path(weights), handler.device)
+
+
+def _numbers_of(row: Any) -> torch.Tensor:
+    """Return the array of a row, in torch's default dtype of its values.
+
+    Raises:
+        UnreadablePayload: the row is not an array of numbers.
+    """
+    payload = payload_of(row)
+    if payload is None:
+        raise lacking(row, "the numbers in JSON")
+    try:
+        if isinstance(payload, (bytes, bytearray)):  # a file, or a part of a form
+            payload = json.loads(payload)
+        return torch.as_tensor(payload)
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:  # the last one also of deep nesting
+        raise UnreadablePayload(f"The request is not an array of numbers: {error}") from None
 
 
 class BaseHandler:
@@ -238,23 +259,15 @@ class BaseHandler:
         """
         if type(self).preprocess is not BaseHandler.preprocess:
             return {}
-        unreadable = {}
         inputs = self.own_inputs
+        if not inputs:
+            return prepare_rows(data, _numbers_of)
+        unreadable = {}
         for index, row in enumerate(data):
-            if inputs:
-                try:
-                    arrays_of(row, inputs)
-                except UnreadablePayload as error:
-                    unreadable[index] = error
-                continue
-            payload = payload_of(row)
-            if payload is None:
-                unreadable[index] = lacking(row, "the numbers in JSON")
-                continue
             try:
-                torch.as_tensor(payload)
-            except (TypeError, ValueError, OverflowError, RuntimeError) as error:
-                unreadable[index] = UnreadablePayload(f"The request is not an array of numbers: {error}")
+                arrays_of(row, inputs)
+            except UnreadablePayload as error:
+                unreadable[index] = error
         return unreadable
 
     @timed
@@ -268,7 +281,7 @@ class BaseHandler:
         if inputs:
             tensors = tensors_of(data, inputs, self.input_device)
             return tensors[0] if len(tensors) == 1 else tensors
-        [batch] = to_device([torch.as_tensor([payload_of(row) for row in data])], self.input_device)
+        [batch] = to_device([torch.stack(decode_rows(data, _numbers_of))], self.input_device)
         return batch
 
     @timed
@@ -360,6 +373,35 @@ class BaseHandler:
         return items
 
     def _run_stages(self, data: list[Any]) -> list[Any]:
+        """Run the stages on rows that are alike: those of another shape fail alone, if the model does not take them."""
+        groups = self._groups_alike(data)
+        if len(groups) < 2:  # nearly always
+            return self._run_stages_alike(data)
+        items: dict[int, Any] = {}
+        for rows in groups:
+            items.update(zip(rows, self._run_stages_of(self._run_stages_alike, data, rows), strict=True))
+        return [items[row] for row in range(len(data))]
+
+    def _run_stages_of(self, predict: Callable[[list[Any]], Any], data: list[Any], rows: list[int]) -> list[Any]:
+        """Return the items of some rows, or an exception in the place of each; a wrong result fails the whole batch."""
+        items = answer_part(predict, [data[row] for row in rows], self.context, rows)
+        if isinstance(items[0], InvalidResult):
+            raise items[0]
+        return items
+
+    def _groups_alike(self, data: list[Any]) -> list[list[int]]:
+        """Return the rows that can be one tensor; of decoded ones and others, each of the others for itself."""
+        groups: dict[Any, list[int]] = {}
+        for index, row in enumerate(data):
+            key = self._likeness_of(row.prepared) if is_prepared(row) else f"row {index}"
+            groups.setdefault(key, []).append(index)
+        return [*groups.values()] if any(map(is_prepared, data)) else []
+
+    def _likeness_of(self, prepared: Any) -> Any:
+        """Return what values of rows have in common that the model can take together: their shape."""
+        return getattr(prepared, "shape", None)
+
+    def _run_stages_alike(self, data: list[Any]) -> list[Any]:
         if profiling.wanted():
             return profiling.run_profiled(self, data, explains=False)[0]
         began = perf_counter()
@@ -391,8 +433,11 @@ class BaseHandler:
             The result of `get_insights`: a list of one item.
         """
         row = raw_data[0]
-        target = target_of(row.get("target")) if isinstance(row, Mapping) else 0
-        return self.get_insights(data_preprocess, value_of(row), target)
+        value = value_of(row)
+        given = row.get("target") if isinstance(row, Mapping) else None
+        if given is None and isinstance(value, Mapping) and any(name in value for name in _NAMES):
+            given = value.get("target")  # of a JSON object, beside the input
+        return self.get_insights(data_preprocess, value, target_of(given))
 
     def get_insights(self, tensor_data: Any, raw_data: Any, target: Any = 0) -> Any:
         """Attribute the score of class `target` to the parts of the input; explainable handlers override this.

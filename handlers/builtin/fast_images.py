@@ -21,6 +21,7 @@ from tsctl.handlers.builtin.support.pixels import (
     pixels_of,
     plain_pixels,
     prepare,
+    prepares,
     usual,
 )
 from tsctl.handlers.builtin.support.readers import Readers
@@ -45,6 +46,7 @@ def use(handler: Any) -> bool:
             return usual(how)(image)
         return prepare(image, how)
 
+    vars(process)["how"] = how
     handler.image_processing = process
     if not decodes_as_usual(handler):  # a user's own may not be thread-safe
         return True
@@ -70,10 +72,8 @@ def _spread(handler: Any, readers: Readers, decode: Callable[[Any], Any], rows: 
 
 def is_usual(handler: Any) -> bool:
     """Return whether a handler prepares images as our `image_classifier` does, in whichever way."""
-    how, processing = getattr(handler, "preparation", None), getattr(handler, "image_processing", None)
-    if not isinstance(how, Preparation):
-        return False
-    return processing is usual(how) or getattr(processing, "__module__", "") == __name__
+    how = getattr(handler, "preparation", None)
+    return isinstance(how, Preparation) and prepares(getattr(handler, "image_processing", None), how)
 
 
 def decodes_as_usual(handler: Any) -> bool:

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from tsctl.handlers.builtin.support.labels import map_class_to_label
+from tsctl.handlers.builtin.support.labels import each_named
 from tsctl.handlers.builtin.support.model_outputs import logits_of
 from tsctl.handlers.builtin.support.pixels import usual
 from tsctl.handlers.builtin.vision import VisionHandler
@@ -35,7 +35,7 @@ class ImageClassifier(VisionHandler):
 
     @timed
     def postprocess(self, data: torch.Tensor) -> list[dict[str, float]]:
-        """Return for each row its `topk` most probable classes: name → probability in [0, 1].
+        """Return for each row its `topk` most probable classes: name → probability in [0, 1]; KeyError without a name.
 
         Args:
             data: the model's logits, floating point, shape (rows, classes).
@@ -43,7 +43,7 @@ class ImageClassifier(VisionHandler):
         # A double holds probabilities and numbers exactly.
         scores, numbers = coming_of(data, self.answers_of).wait().unbind(1)
         classes = [[int(number) for number in row] for row in numbers.tolist()]
-        return map_class_to_label(scores.tolist(), self.mapping, classes)
+        return each_named(scores.tolist(), self.mapping, classes)
 
     def answers_of(self, output: torch.Tensor) -> torch.Tensor:
         """Return probabilities and numbers of the best classes: float64, shape (rows, 2, classes)."""

@@ -1,23 +1,24 @@
 """`object_detector`: an image in, the objects on it with their boxes out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 from PIL import Image
 
-from tsctl.handlers.builtin.base import PreparedRow, decode_rows, is_prepared, prepare_rows
+from tsctl.handlers.builtin.base import PreparedRow, decode_rows, prepare_rows
 from tsctl.handlers.builtin.support.labels import map_class_to_label
 from tsctl.handlers.builtin.torchvision_import import transforms
 from tsctl.handlers.builtin.vision import VisionHandler
 from tsctl.handlers.requests.gpu_copies import fetched, side_by_side, staged
 from tsctl.handlers.requests.images import as_rgb, decode_image
 from tsctl.handlers.requests.pixels import Pixels
-from tsctl.handlers.requests.rows import items_of
 from tsctl.handlers.sdk.context import Context
-from tsctl.handlers.sdk.errors import UnreadablePayload, UnreadableRows
+from tsctl.handlers.sdk.errors import InvalidResult, UnreadablePayload
 from tsctl.handlers.sdk.timer import timed
+
+_MEMBERS = {"boxes", "labels", "scores"}
 
 
 class ObjectDetector(VisionHandler):
@@ -58,40 +59,13 @@ class ObjectDetector(VisionHandler):
 
         return prepare_rows(data, decode)
 
-    def _run_stages(self, data: list[Any]) -> Any:
-        """Run the stages on the rows that are decoded, then on those of the others that fit, until there is none left.
+    @property
+    def _shape_of_arrays(self) -> tuple[int, ...] | None:
+        return (3, -1, -1) if self.image_processing is ObjectDetector.image_processing else None
 
-        Raises:
-            UnreadableRows: some rows are not images; only for rows that `prepare` has not seen.
-        """
-        rows, items = list(data), dict[int, Any]()
-        left = list(range(len(rows)))
-        while left:
-            group = [row for row in left if is_prepared(rows[row])]
-            if not group:
-                group = self._prepare_group(rows, left, items)
-            if len(group) == len(rows):
-                return super()._run_stages(rows)
-            if group:
-                answers = items_of(super()._run_stages([rows[row] for row in group]), len(group))
-                items.update(zip(group, answers, strict=True))
-            for row in group:
-                if is_prepared(rows[row]):
-                    rows[row].prepared = None  # its pixels make room for the others'
-            left = [row for row in left if row not in items]
-        return [items[row] for row in range(len(rows))]
-
-    def _prepare_group(self, rows: list[Any], left: list[int], items: dict[int, Any]) -> list[int]:
-        """Decode those of the rows that fit, and return them; the reasons of unreadable ones become items."""
-        found = [rows[row] for row in left]
-        unreadable = {left[index]: why for index, why in self.prepare(found).items()}
-        if unreadable and not items:
-            raise UnreadableRows(unreadable)
-        items.update(unreadable)
-        for row, made in zip(left, found, strict=True):
-            rows[row] = made
-        fitting = [row for row in left if is_prepared(rows[row])]
-        return fitting or [row for row in left if row not in unreadable]  # the latter where a `prepare` decodes nothing
+    def _likeness_of(self, prepared: torch.Tensor) -> Any:
+        """Return the channels, which images of any size have in common, and whether there is no pixel."""
+        return prepared.shape[:-2], len(prepared.shape), 0 in prepared.shape
 
     @timed
     def preprocess(self, data: list[Any]) -> torch.Tensor | list[torch.Tensor]:  # type: ignore[override]
@@ -139,8 +113,8 @@ class ObjectDetector(VisionHandler):
             return self.model(data, *args, **kwargs)
 
     @timed
-    def postprocess(self, data: Any) -> list[list[dict[str, Any]]]:
-        """Return each row's detections with a score of at least `threshold`.
+    def postprocess(self, data: Any) -> list[Any]:
+        """Return each row's detections with a score of at least `threshold`, or KeyError where one has no name.
 
         Args:
             data: for each row `boxes`, shape (detections, 4), `labels`, int64, and `scores`, shape (detections,). In a
@@ -148,12 +122,21 @@ class ObjectDetector(VisionHandler):
         """
         if isinstance(data, tuple):
             data = data[-1]
-        return [self._detections(row) for row in fetched(data)]
+        rows = fetched(data)
+        if not isinstance(rows, list) or not all(isinstance(row, Mapping) and row.keys() >= _MEMBERS for row in rows):
+            raise InvalidResult(
+                f"The model returns {type(data).__name__}; its handler expects a list with a dict for each image, of"
+                " `boxes`, `labels` and `scores`"
+            )
+        return [self._detections(row) for row in rows]
 
-    def _detections(self, row: dict[str, torch.Tensor]) -> list[dict[str, Any]]:
+    def _detections(self, row: dict[str, torch.Tensor]) -> list[dict[str, Any]] | KeyError:
         kept = row["scores"] >= self.threshold
         boxes, labels, scores = (row[key][kept].tolist() for key in ("boxes", "labels", "scores"))
-        return [
-            {**map_class_to_label([[box]], self.mapping, [[label]])[0], "score": score}
-            for box, label, score in zip(boxes, labels, scores, strict=True)
-        ]
+        try:
+            return [
+                {**map_class_to_label([[box]], self.mapping, [[label]])[0], "score": score}
+                for box, label, score in zip(boxes, labels, scores, strict=True)
+            ]
+        except KeyError as error:  # of a class without a name
+            return error

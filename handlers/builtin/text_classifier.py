@@ -51,7 +51,7 @@ class TextClassifier(TextHandler):
             return {}
         return prepare_rows(data, self.decode_row)
 
-    def _groups(self, data: list[Any]) -> list[list[int]]:
+    def _groups_alike(self, data: list[Any]) -> list[list[int]]:
         """Return rows whose texts are not long together; a long one is alone."""
         groups: list[list[int]] = []
         room = 0

@@ -11,17 +11,25 @@ from typing import Any
 import torch
 from PIL import Image
 
-from tsctl.handlers.builtin.base import BaseHandler, decode_rows, lacking, payload_of, prepare_rows
+from tsctl.handlers.builtin.base import (
+    BaseHandler,
+    decode_rows,
+    is_prepared,
+    lacking,
+    payload_of,
+    prepare_rows,
+)
 from tsctl.handlers.builtin.support.decoders import admission
 from tsctl.handlers.builtin.support.insights import attributed, captum_attr
 from tsctl.handlers.builtin.support.readers import Readers, pin
 from tsctl.handlers.names import DEFAULT_OPTIMIZATIONS
 from tsctl.handlers.requests.early_answers import early_answer, send, takes_pixels
+from tsctl.handlers.requests.excerpt import message_of
 from tsctl.handlers.requests.gpu_copies import stacked
 from tsctl.handlers.requests.images import decode_image
 from tsctl.handlers.requests.preparation import Preparation, read_preparation
 from tsctl.handlers.sdk.context import Context
-from tsctl.handlers.sdk.errors import UnreadablePayload
+from tsctl.handlers.sdk.errors import PredictionException, UnreadablePayload, UnreadableRows
 from tsctl.handlers.sdk.timer import timed
 
 
@@ -148,6 +156,12 @@ class VisionHandler(BaseHandler):
             except ValueError as error:
                 raise UnreadablePayload(f"The request's text is not a base64-encoded image: {error}") from error
         if isinstance(payload, (bytes, bytearray)):
+            if not hasattr(self, "image_processing"):
+                handler = type(self).__name__
+                raise UnreadablePayload(
+                    f"The model's handler, {handler}, has no `image_processing`, and so takes no image files: send the"
+                    " array of numbers that the model takes, in JSON"
+                )
             with admission(within) as admit:
                 if self.read_image is not None:
                     return self.read_image(payload, admit)
@@ -164,9 +178,14 @@ class VisionHandler(BaseHandler):
             raise UnreadablePayload(f"The request is neither an image nor an array of numbers: {error}") from error
 
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
+        """Decode as many rows as have the pixels of one image, as of an envelope's instances; the others stay."""
         if type(self).preprocess is not VisionHandler.preprocess:
             return {}
-        return prepare_rows(data, self.decode_row, self.spread)
+        shape, most = self._shape_of_arrays, Image.MAX_IMAGE_PIXELS
+        rows = data if shape is None or most is None else data[: max(1, int(most) // (shape[1] * shape[2]))]
+        unreadable = prepare_rows(rows, self.decode_row, self.spread)
+        data[: len(rows)] = rows
+        return unreadable
 
     @timed
     def preprocess(self, data: list[Any]) -> torch.Tensor:
@@ -179,6 +198,86 @@ class VisionHandler(BaseHandler):
         if self.join is None:
             return stacked(rows, self.input_device)
         return self.join(rows, as_pixels=takes_pixels(self.model))
+
+    @property
+    def _shape_of_arrays(self) -> tuple[int, ...] | None:
+        """The shape of each image's tensor, -1 for any length; None where a handler's own transforms decide."""
+        if self.preparation is None:
+            return None
+        from tsctl.handlers.builtin.support.pixels import prepares  # with torchvision, which not every handler needs
+
+        return (3, *self.preparation.crop) if prepares(self.image_processing, self.preparation) else None
+
+    def _run_stages(self, data: list[Any]) -> list[Any]:
+        """Run the stages on the rows that are decoded, then on those of the others that fit, until there is none left.
+
+        Raises:
+            UnreadableRows: some rows are not images; only for rows that `prepare` has not seen.
+        """
+        rows, items = list(data), dict[int, Any]()
+        left = list(range(len(rows)))
+        while left:
+            group = [row for row in left if is_prepared(rows[row])]
+            if not group:
+                group = self._prepare_group(rows, left, items)
+            if len(group) == len(rows):
+                return super()._run_stages(rows if isinstance(data, list) else data)
+            if group:
+                answers = self._run_stages_of(super()._run_stages, rows, group)
+                items.update(zip(group, answers, strict=True))
+            for row in group:
+                if is_prepared(rows[row]):
+                    rows[row].prepared = None  # its pixels make room for the others'
+            left = [row for row in left if row not in items]
+        return [items[row] for row in range(len(rows))]
+
+    def _prepare_group(self, rows: list[Any], left: list[int], items: dict[int, Any]) -> list[int]:
+        """Decode those of the rows that fit, and return them; the reasons of unreadable ones become items."""
+        found = [rows[row] for row in left]
+        unreadable = {left[index]: why for index, why in self.prepare(found).items()}
+        if unreadable and not items:
+            raise UnreadableRows(unreadable)
+        items.update(unreadable)
+        for row, made in zip(left, found, strict=True):
+            rows[row] = made
+        fitting = [row for row in left if is_prepared(rows[row])]
+        return fitting or [row for row in left if row not in unreadable]  # the latter where a `prepare` decodes nothing
+
+    def _run_stages_alike(self, data: list[Any]) -> list[Any]:
+        try:
+            return super()._run_stages_alike(data)
+        except Exception as error:
+            refused = self._refusal(data[0], error)
+            if refused is None:
+                raise
+            return [refused] * len(data)
+
+    def explain_handle(self, data_preprocess: Any, raw_data: list[Any]) -> Any:
+        try:
+            return super().explain_handle(data_preprocess, raw_data)
+        except Exception as error:
+            refused = self._refusal(raw_data[0], error)
+            if refused is None:
+                raise
+            raise refused from error
+
+    def _refusal(self, row: Any, error: Exception) -> UnreadablePayload | None:
+        """Return why a row is refused for which the model has failed: it is an array of another shape than images'."""
+        if isinstance(error, (MemoryError, torch.OutOfMemoryError, UnreadablePayload, PredictionException)):
+            return None
+        expected = self._shape_of_arrays
+        if "CUDA" in str(error) or expected is None or not is_prepared(row):
+            return None
+        shape = [*row.prepared.shape]
+        if len(shape) == 3 and all(
+            given == wanted or wanted < 0 < given for given, wanted in zip(shape, expected, strict=True)
+        ):
+            return None
+        takes = ", ".join("any" if each < 0 else str(each) for each in expected)
+        return UnreadablePayload(
+            f"The request's array has the shape {shape}, for which the model fails: send an image, or an array of shape"
+            f" [{takes}] (channels, height, width). The model's error: {message_of(error)}"
+        )
 
     def _call_network(self, data: Any, *args: Any, **kwargs: Any) -> Any:
         output = super()._call_network(data, *args, **kwargs)

@@ -47,6 +47,8 @@ def _input(tensor: Any) -> dict[str, Any]:
         raise UnreadablePayload("An input of the request lacks one of `name`, `shape`, `datatype` and `data`") from None
     try:
         if datatype == "BYTES":
+            if not isinstance(data, (list, str)):
+                raise TypeError(f"expected a list of texts, got {type(data).__name__}")
             data = data[0] if len(data) == 1 else data  # handlers of texts take a single text
         else:
             data = numpy.array(data).reshape(shape).tolist()

@@ -8,6 +8,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from tsctl.handlers.sdk.errors import TooManyPixels, UnreadablePayload
 
 LONGEST = 16  # times as long as wide
+_STRIP = 2**20  # pixels
 # Brands of ISO's media files: what phones and browsers save pictures as.
 _BRANDS = {
     **dict.fromkeys((b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"), "HEIC"),
@@ -90,10 +91,18 @@ def as_rgb(image: Image.Image) -> Image.Image:
     if image.mode.startswith("I;16"):  # Pillow would clip: all values from 256 to 65535 would become white
         image = image.convert("I").point(lambda value: value / 256).convert("L")
     if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
-        image = image.convert("RGBA")
-        ground = Image.new("RGBA", image.size, "white")
-        image = Image.alpha_composite(ground, image)
+        return _on_white(image)
     return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def _on_white(image: Image.Image) -> Image.Image:
+    """Return an RGB image of one with transparent pixels, made of strips: at once, it would be held four times."""
+    flat = Image.new("RGB", image.size)
+    rows = max(1, _STRIP // image.width)
+    for top in range(0, image.height, rows):
+        strip = image.crop((0, top, image.width, min(top + rows, image.height))).convert("RGBA")
+        flat.paste(Image.alpha_composite(Image.new("RGBA", strip.size, "white"), strip).convert("RGB"), (0, top))
+    return flat
 
 
 def middle(image: Image.Image) -> Image.Image:

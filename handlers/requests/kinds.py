@@ -80,15 +80,23 @@ def _answer_apart(
     items: dict[int, Any] = {}
     for rows, run in parts:
         if rows:
-            part = _answer_part(run, [data[index] for index in rows], context, rows)
+            part = answer_part(run, [data[index] for index in rows], context, rows)
             items.update(zip(rows, part, strict=True))
     return [items[index] for index in range(len(data))]
 
 
-def _answer_part(run: Callable[[list[Any]], Any], data: list[Any], context: Context, rows: Sequence[int]) -> list[Any]:
+def answer_part(run: Callable[[list[Any]], Any], data: list[Any], context: Context, rows: Sequence[int]) -> list[Any]:
+    """Return the items of some rows of a batch; an exception in the place of each of them, if they fail.
+
+    Args:
+        rows: their indices, for which the context is narrowed.
+
+    Raises:
+        UnreadableRows: of the batch.
+    """
     try:
         # More rows than requests: see `kinds_of`.
-        if len(context.request_ids) <= max(rows):
+        if not has_requests(context) or len(context.request_ids) <= max(rows):
             return items_of(run(data), len(data))
         with context.selected(rows):
             return items_of(run(data), len(data))

@@ -6,7 +6,9 @@ fit wait until those before them have been answered: the function is called agai
 
 from typing import Any, final
 
-from tsctl.handlers.sdk.errors import TooManyPixels
+from tsctl.handlers.sdk.errors import TooManyPixels, UnreadablePayload
+
+MOST_OF_A_ROW = 4  # times as many as one image: a request may have several, or instances
 
 
 @final
@@ -38,8 +40,15 @@ class Pixels:
         """Count an image of the next row.
 
         Raises:
+            UnreadablePayload: the row's own images are too many.
             TooManyPixels: it does not fit beside the images of the rows before.
         """
+        if self.most is not None and self._row + pixels > MOST_OF_A_ROW * self.most:
+            most = int(MOST_OF_A_ROW * self.most)
+            raise UnreadablePayload(
+                f"the request has {self._row + pixels} pixels or samples up to here, and at most {most} are decoded:"
+                " send fewer in each request"
+            )
         if self._kept and self.most is not None and self._kept + self._row + pixels > self.most:
             raise TooManyPixels
         self._row += pixels

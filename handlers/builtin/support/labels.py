@@ -75,3 +75,15 @@ def map_class_to_label(
     except KeyError as error:
         named = f"{len(mapping or ())} classes are named, in index_to_name.json or by `classes`"
         raise KeyError(f"the model's class {error.args[0]} has no name: {named}") from None
+
+
+def each_named(
+    probs: Sequence[Sequence[float]], mapping: dict[str, Any] | None, classes: Sequence[Sequence[int]]
+) -> list[Any]:
+    """Do as `map_class_to_label`; the item of a row with a class that has no name is the KeyError: it fails alone."""
+    try:
+        return [*map_class_to_label(probs, mapping, classes)]
+    except KeyError as error:
+        if len(probs) == 1:
+            return [error]
+    return [each_named([row], mapping, [own])[0] for row, own in zip(probs, classes, strict=True)]

@@ -11,6 +11,7 @@ from tests.handlers.device import DEVICE, on_device
 from tests.handlers.images import encoded
 from tests.handlers.samples import context_of
 from tsctl.handlers.builtin.object_detector import ObjectDetector
+from tsctl.handlers.sdk.errors import InvalidResult
 
 
 class Corners:
@@ -98,3 +99,15 @@ def test_a_handlers_own_processing_is_used_where_bytes_are_read(detector: Object
     detect(detector, png(6, 4))
 
     assert model.given[0].shape == (1, 3, 2, 2)
+
+
+@pytest.mark.parametrize(
+    "output", [[{"boxes": torch.zeros(1, 4)}], torch.zeros(1, 6), {"boxes": torch.zeros(1, 4)}, [torch.zeros(6)]]
+)
+def test_a_model_that_returns_no_detections_is_told_what_its_handler_expects(
+    output: Any, detector: ObjectDetector
+) -> None:
+    detector.model = lambda images: output
+
+    with pytest.raises(InvalidResult, match=r"^The model returns \w+; .* of `boxes`, `labels` and `scores`$"):
+        detect(detector, png(4, 6))

@@ -1,6 +1,8 @@
 """The images of a batch: no more decoded pixels at a time than one image may have, in threads and in groups."""
 
+import base64
 import gc
+import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,13 +13,16 @@ import pytest
 import torch
 from PIL import Image, ImageOps
 
+from tests.handlers.device import on_device
 from tests.handlers.images import encoded
 from tests.handlers.samples import context_of, row
 from tsctl.handlers import wire
+from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.object_detector import ObjectDetector
 from tsctl.handlers.builtin.support import decoders
 from tsctl.handlers.builtin.support.decoders import admission
 from tsctl.handlers.builtin.vision import VisionHandler
+from tsctl.handlers.envelopes.entry import enveloped
 from tsctl.handlers.requests.images import as_rgb, decode_image
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.sdk.errors import InvalidResult, UnreadablePayload, UnreadableRows
@@ -222,6 +227,30 @@ def test_a_group_with_too_few_answers_is_an_error_of_the_handler() -> None:
 
     with pytest.raises(InvalidResult, match="expected 1"):
         handler.handle([{"data": image(90)}, {"data": image(90)}], context_of(Path("/")))
+
+
+def test_rows_whose_tensors_are_more_than_one_image_may_have_are_run_in_turns(
+    monkeypatch: pytest.MonkeyPatch, model_dir: Path
+) -> None:
+    calls: list[int] = []
+
+    def classify(images: torch.Tensor) -> torch.Tensor:
+        calls.append(len(images))
+        return images.mean((2, 3))
+
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 2 * 224 * 224 + 1)
+    handler = on_device(ImageClassifier())
+    handler.model = classify
+    envelope = enveloped(EntryPoint(handler, handler.handle), "json")
+    picture = base64.b64encode(image(90)).decode()
+    bodies = [{"instances": [picture] * 5}, {"instances": [picture, picture, "none"]}, {"instances": [picture]}]
+    rows = [row(json.dumps(body).encode(), "application/json") for body in bodies]
+
+    answered = Runtime(envelope, context_of(model_dir)).run(rows)
+
+    assert [answer.status for answer in answered] == [200, 400, 200]
+    assert [len(json.loads(answered[index].body)["predictions"]) for index in (0, 2)] == [5, 1]
+    assert max(calls) == 2
 
 
 class Decoding(ObjectDetector):

@@ -14,6 +14,7 @@ from tests.handlers.images import encoded
 from tests.handlers.samples import context_of, write
 from tsctl.handlers.builtin.base import BaseHandler, PreparedRow
 from tsctl.handlers.builtin.vision import VisionHandler
+from tsctl.handlers.requests import images
 from tsctl.handlers.requests.early_answers import WholeCalls
 from tsctl.handlers.requests.images import as_rgb, decode_image
 from tsctl.handlers.sdk.errors import UnreadablePayload
@@ -237,6 +238,19 @@ def test_a_colour_that_a_png_declares_transparent_may_have_any_mode(mode: str) -
 
     assert image.mode == "RGB"
     assert image.size == (1, 1)
+
+
+@pytest.mark.parametrize("mode", ["LA", "PA", "RGBA", "P"])
+def test_transparent_pixels_of_a_large_image_become_white_in_strips(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    noise = Image.merge("RGBA", [Image.effect_noise((5, 7), 90) for _ in range(4)])
+    image = noise.convert(mode)
+    if mode == "P":
+        image.info["transparency"] = bytes(range(256))
+    whole = as_rgb(image)
+    composed = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image.convert("RGBA")).convert("RGB")
+    monkeypatch.setattr(images, "_STRIP", 11)
+
+    assert as_rgb(image).tobytes() == whole.tobytes() == composed.tobytes()
 
 
 def test_prepare_keeps_what_it_decoded_beside_the_row() -> None:

@@ -117,7 +117,7 @@ def test_batches_are_answered_in_the_order_they_came(run: Run, tracing: Tracing)
     run.submit(row("last"))
     run.pipeline.close()
 
-    assert [batch[0].status for batch in run.answers] == [200, 503, 503, 200]
+    assert [batch[0].status for batch in run.answers] == [200, 400, 503, 200]
     assert b"RuntimeError: unlucky" in run.answers[2][0].body
 
 

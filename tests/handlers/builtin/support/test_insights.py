@@ -65,6 +65,24 @@ def test_an_explanation_of_a_class_that_the_model_lacks_is_400(target: bytes) ->
     assert f"The request's `target` {int(target)} is no class of the model: " in answer.body.decode()
 
 
+def test_a_json_object_has_its_target_beside_its_input() -> None:
+    class Telling(VisionHandler):
+        def get_insights(self, tensor_data: torch.Tensor, raw_data: Any, target: Any = 0) -> list[Any]:
+            return [target]
+
+    handler = Telling()
+    bodies = [{"data": [1], "target": 3}, {"body": [1], "target": "2"}, {"data": [1]}, {"data": [1], "target": "x"}]
+    rows = [
+        wire.Row(str(index), [("explain", "True")], [("body", "application/json", json.dumps(body).encode())])
+        for index, body in enumerate(bodies)
+    ]
+
+    answers = Runtime(EntryPoint(handler, handler.handle), context_of(Path("/"))).run(rows)
+
+    assert [answer.body for answer in answers[:3]] == [b"3", b"2", b"0"]
+    assert answers[3].status == 400
+
+
 def test_without_captum_the_client_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "captum"]:
         monkeypatch.delitem(sys.modules, name)
