@@ -34,7 +34,7 @@ from tsctl.handlers.requests.kinds import Kind, answer, answer_part, kind_of
 from tsctl.handlers.requests.rows import value_of
 from tsctl.handlers.sdk.batches import ANY, FileBatches
 from tsctl.handlers.sdk.context import Context
-from tsctl.handlers.sdk.errors import HandlerError, InvalidResult, TooManyPixels, UnreadablePayload, UnreadableRows
+from tsctl.handlers.sdk.errors import HandlerError, InvalidResult, UnreadablePayload, UnreadableRows
 from tsctl.handlers.sdk.gpu import check_gpu
 from tsctl.handlers.sdk.per_batch import PerBatch
 from tsctl.handlers.sdk.plain_model import PlainModel

@@ -149,7 +149,9 @@ class Auto:
                 return Send(min(waiting, size * over), "split", over=min(over, waiting))
         # Who is left behind waits for another worker's batch, too.
         elif traffic.busy and traffic.times.spread and facts.deadline - now >= MARGIN * traffic.times.of(count):
-            taken = taken_now(traffic.together, waiting, size, 1 + traffic.busy, traffic.gaps.rate)
+            workers = 1 + traffic.busy
+            arriving = traffic.gaps.rate * traffic.times.mean / workers
+            taken = taken_now(traffic.together, waiting, size, workers, arriving)
             if taken < count:
                 return Send(taken, "split")
         return Send(count, reason)

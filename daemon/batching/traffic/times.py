@@ -38,6 +38,11 @@ class BatchTimes:
         """Predict the seconds of a batch; 0.0 while nothing is known."""
         return self.per_batch + self.per_job * size
 
+    @property
+    def mean(self) -> float:
+        """The mean seconds of the latest fifty batches or so; 0.0 while nothing is known."""
+        return self._y / self._w if self._w else 0.0
+
     def learn_batch(self, size: int, seconds: float) -> None:
         """Learn from the time of a batch, in seconds as measured in the worker."""
         if not self.known:
@@ -160,7 +165,7 @@ AGES_BY_ONE: Final = 0.02  # … if that takes so many seconds, and less if shor
 FORGOTTEN: Final = 0.3  # batches: a kind with less weight is unknown
 ENOUGH: Final = 30.0  # batches: more are not counted …
 LEAST_WEIGHT: Final = 0.1  # … and the latest counts at least so much
-DISCOURAGED: Final = 0.05  # of the time: added for each failed attempt
+DISCOURAGED: Final = 0.25  # of the time: added for each failed attempt, which costs its jobs the maximum delay
 CAUTION: Final = 1.5  # times the usual deviation, and …
 DOUBT: Final = 0.1  # … of the time: a kind measured once may be so much shorter
 
@@ -197,7 +202,8 @@ def rounded(size: int) -> int:
 class Together:
     """Predict how long batches take by size and by the number of busy workers, which may share cores or a GPU.
 
-    A measured kind has the average of its latest batches. Any other kind gets its lower bound, given that
+    A measured kind has the average of its latest batches, and is hoped to take a little less while these are few, but
+    no less than a smaller one, or one beside fewer workers. Any other kind gets its lower bound, given that
 
         a larger batch, or more busy workers, make no batch faster, and
         half as large a batch, or half as many busy workers, make it at most twice as fast.
@@ -285,12 +291,9 @@ class Together:
 
     def _hoped(self, busy: int, size: int) -> float:
         kind = self._kinds.get((busy, rounded(size)))
-        if kind is None:
-            return self._least(busy, size)
-        count = self._count(kind)
-        if count >= FORGOTTEN:
-            return self._at_best(kind, count)
-        return self._least(busy, size) * (1.0 + DISCOURAGED * self._misses(kind))
+        if kind is not None and self._known(kind):
+            return self._least(busy, size, scaled=False)
+        return self._least(busy, size) * (1.0 + DISCOURAGED * (0.0 if kind is None else self._misses(kind)))
 
     def _expected(self, busy: int, size: int) -> float:
         kind = self._kinds.get((busy, rounded(size)))
@@ -298,8 +301,12 @@ class Together:
             return kind.seconds
         return max(self._times.of(size), self._least(busy, size))
 
-    def _least(self, busy: int, size: int) -> float:
-        """Return the greatest of the lower bounds from all known kinds."""
+    def _least(self, busy: int, size: int, *, scaled: bool = True) -> float:
+        """Return the greatest of the lower bounds from all known kinds.
+
+        Args:
+            scaled: also from kinds that are larger, or beside more workers, as parts of their times.
+        """
         if self._bounds_total != self.total:
             known = [(kind, self._count(kind)) for kind in self._kinds.values()]
             bounds = [(self._at_best(each, count), each.busy, each.size) for each, count in known if count >= FORGOTTEN]
@@ -308,6 +315,8 @@ class Together:
         for bound, kind_busy, kind_size in self._bounds:
             if bound <= least:
                 break  # it and all after it are no greater, whatever they are scaled by
+            if not scaled and (size < kind_size or busy < kind_busy):
+                continue
             if size < kind_size:
                 bound *= size / kind_size
             if busy < kind_busy:

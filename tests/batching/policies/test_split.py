@@ -76,22 +76,22 @@ def test_strangers_are_cut_where_they_are_answered_sooner(
 
 
 @pytest.mark.parametrize(
-    ("waiting", "workers", "rate", "taken"),
+    ("waiting", "workers", "arriving", "taken"),
     [
         pytest.param(8, 4, 0.0, 2, id="hardly anybody comes: a worker takes its share of those that wait"),
-        pytest.param(8, 4, 100.0, 3, id="some come: a worker that takes all would be away for long"),
-        pytest.param(14, 2, 20.0, 7, id="so many wait that its share is more"),
-        pytest.param(8, 2, 100.0, 8, id="many come: smaller batches would hardly keep up"),
-        pytest.param(8, 2, 1000.0, 8, id="more come than the workers can answer"),
-        pytest.param(20, 2, 20.0, 8, id="its share is more than a batch"),
-        pytest.param(1, 2, 20.0, 1, id="one waits"),
+        pytest.param(8, 4, 2.0, 3, id="some come: a worker that takes all would be away for long"),
+        pytest.param(14, 2, 1.0, 7, id="so many wait that its share is more"),
+        pytest.param(8, 2, 4.9, 8, id="many come: smaller batches would hardly keep up"),
+        pytest.param(8, 2, 100.0, 8, id="more come than the workers can answer"),
+        pytest.param(20, 2, 1.0, 8, id="its share is more than a batch"),
+        pytest.param(1, 2, 1.0, 1, id="one waits"),
     ],
 )
 def test_a_worker_leaves_strangers_to_the_next_one_so_that_no_batch_is_long(
-    waiting: int, workers: int, rate: float, taken: int
+    waiting: int, workers: int, arriving: float, taken: int
 ) -> None:
-    assert taken_now(together(4), waiting, 8, workers, rate) == taken
+    assert taken_now(together(4), waiting, 8, workers, arriving) == taken
 
 
 def test_none_are_left_where_a_batch_takes_as_long_whatever_its_size() -> None:
-    assert taken_now(together(4, c=0.0), 8, 8, 2, rate=5.0) == 8
+    assert taken_now(together(4, c=0.0), 8, 8, 2, arriving=0.5) == 8

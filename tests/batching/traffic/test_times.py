@@ -17,7 +17,7 @@ def learn(*batches: tuple[int, float]) -> BatchTimes:
 def test_nothing_is_known_before_the_first_batch() -> None:
     times = BatchTimes()
 
-    assert not times.known and times.of(8) == 0.0
+    assert not times.known and times.of(8) == times.mean == 0.0
 
 
 def test_the_first_batch_is_halved_between_batch_and_job() -> None:
@@ -68,3 +68,4 @@ def test_a_change_of_the_model_is_followed() -> None:
     times = learn(*[(1, 0.0084), (8, 0.0112)] * 100, *[(1, 0.021), (8, 0.028)] * 200)
 
     assert times.per_batch == pytest.approx(0.020, rel=0.02) and times.per_job == pytest.approx(0.001, rel=0.02)
+    assert times.mean == pytest.approx(0.0245, rel=0.01)

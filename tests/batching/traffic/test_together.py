@@ -51,10 +51,24 @@ def test_hope_ends_when_it_was_tried_once() -> None:
     assert together.hoped(1, 8) == pytest.approx(0.130, rel=0.15)
 
 
+def test_what_came_about_once_is_hoped_to_be_no_faster_than_it_is_beside_fewer_workers() -> None:
+    together = learned((3, 8, 0.0020))
+
+    together.learn_batch(4, 8, 0.0018)
+
+    assert together.hoped(4, 8) == pytest.approx(0.0020, rel=0.03)
+
+
+def test_a_measured_batch_is_hoped_to_take_less_than_half_of_one_twice_as_large() -> None:
+    together = learned((4, 2, 0.010), (4, 4, 0.050))
+
+    assert together.hoped(4, 2) == pytest.approx(0.010, rel=0.03)
+
+
 def test_hope_fades_when_it_was_tried_in_vain() -> None:
     together = learned((2, 4, 0.090))
     before = together.hoped(1, 8)
-    for _ in range(40):
+    for _ in range(5):
         together.missed(1, 8)
 
     assert together.hoped(1, 8) > 2 * before
