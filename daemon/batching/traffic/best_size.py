@@ -18,7 +18,8 @@ of its kind, and no luckiest of many.
 
 Where enough wait, another size is tried: one request, or a size near the present one, until it is known whether it is
 cheaper. Tries take at most `SHARE` of the workers' time, and as much as `CREDIT` batches at first; of a known size only
-what it is dearer than the commonest one counts.
+what it is dearer than the commonest one counts. The next try waits for the last one, whose cost is not known before:
+four workers had each a batch that took four times as long, and all requests waited for them.
 """
 
 import math
@@ -31,6 +32,7 @@ SHARE: Final = 0.01
 CREDIT: Final = 16.0
 EVERY: Final = 16  # batches from one try to the next, at least …
 AT_FIRST: Final = 3  # … and while the credit lasts
+LOST: Final = 64  # batches after which a try is not waited for: its worker died, or others were idle beside it
 FULL: Final = 4  # batches as large as a limit that rises, or a share of clients, after which it is doubled, …
 PAYS: Final = 0.98  # … if a request of theirs costs no more of one in batches of the limit before
 COLD: Final = 8  # batches at first: memory is new, and caches are empty
@@ -171,7 +173,8 @@ class BestSize:
             return self.most
         waiting = min(waiting, self.share)
         early = self._tried < self._credit
-        due = idle < 2 and waiting >= min(self._usual, self.share) and self._since >= (AT_FIRST if early else EVERY)
+        least = LOST if self._tries else AT_FIRST if early else EVERY
+        due = idle < 2 and waiting >= min(self._usual, self.share) and self._since >= least
         if due and (early or self._tried < self._credit + SHARE * self._busy):  # seldom
             self._probe = self._wanted(waiting)
             if not self._probe:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tsctl.daemon.batching.traffic.best_size import COLD, EVERY, SHARE, BestSize
+from tsctl.daemon.batching.traffic.best_size import COLD, EVERY, LOST, SHARE, BestSize
 from tsctl.daemon.batching.traffic.times import BatchTimes
 
 Curve = Callable[[int], float]
@@ -241,6 +241,21 @@ def test_once_the_sizes_are_known_tries_take_a_hundredth_of_the_time() -> None:
 
     tried = sum(count * curve(size) for size, count in workers.sent.items() if size != most)
     assert 0.0 < tried <= 1.1 * SHARE * workers.seconds
+
+
+def test_no_size_is_tried_until_the_last_try_has_come_back_or_many_others_have_gone() -> None:
+    best = BestSize(8, BatchTimes())
+    for _ in range(COLD + EVERY):
+        best.sent(best.next(7, 1))
+        best.returned(8, 0.01)
+    tries = []
+    for number in range(2 * LOST):
+        count = best.next(100, 1)
+        if best.trying:
+            tries.append(number)
+        best.sent(count)
+
+    assert tries == [0, LOST + 1]
 
 
 def test_a_size_is_tried_only_where_so_many_wait_and_no_other_worker_is_idle() -> None:
