@@ -91,4 +91,4 @@ def note_selection(config: Config, selection: object) -> Sequence[str]:
     file = config.metrics_file
     if file is None or not file.ts_metrics or selection is not None:
         return ()
-    return (f"note: `ts_metrics` of {config.metrics_config} has no effect: this daemon shows all of its metrics",)
+    return (f"note: `ts_metrics` of {config.metrics_config} has no effect: this daemon does not choose among metrics",)

@@ -77,5 +77,5 @@ def test_a_selection_of_metrics_that_no_extension_obeys_is_noted(
 
     notes = note_selection(make_config(tmp_path, metrics_config=str(file)), selection)
 
-    text = f"note: `ts_metrics` of {file} has no effect: this daemon shows all of its metrics"
+    text = f"note: `ts_metrics` of {file} has no effect: this daemon does not choose among metrics"
     assert notes == ((text,) if noted else ())

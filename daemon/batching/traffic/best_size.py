@@ -201,7 +201,9 @@ class BestSize:
         pace, count = (seconds + OVERHEAD) / count, rounded(count)
         self._busy += seconds
         tried = count in self._tries
-        if tried:
+        if tried and count == self._tries[-1]:
+            self._tries.clear()  # those before it are lost
+        elif tried:
             self._tries.remove(count)
         known = self._costs.get(count)
         if known is None:

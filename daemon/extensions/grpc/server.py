@@ -314,7 +314,7 @@ class Calls:
         if refused is not None:
             return b""
         if method.client_streaming:
-            activity = Activity(self._clock.now)
+            activity = Activity(self._clock.now, lambda: self._running >= self._most)
             return Requests(self._receive_each(activity, connection, context), activity)
         message = await self._incoming.read(connection, context.read)
         if message is self._grpc.aio.EOF:

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +32,7 @@ from tsctl.daemon.lifecycle.upgrade.messages import (
 )
 from tsctl.daemon.lifecycle.upgrade.states import TRANSITIONS, Step, UpgradeEvent
 from tsctl.daemon.lifecycle.upgrade.successor import NewDaemon, SuccessorGone
-from tsctl.daemon.metrics.totals import OutgoingCounts
+from tsctl.daemon.metrics.totals import OutgoingCounts, Totals
 from tsctl.daemon.models.archives.opening import Progress as Report
 from tsctl.daemon.models.persistence.snapshot import Snapshot, SnapshotEntry
 from tsctl.daemon.models.persistence.snapshot_file import encode_snapshot
@@ -188,11 +188,14 @@ class Upgrade:
 
     async def report_counts(self) -> None:
         """Send the new daemon the counts that have changed since the last time."""
-        if self._counts is None or self.successor is None:
-            return
+        if self._counts is not None and self.successor is not None:
+            await self._send(self._counts.changed())
+
+    async def _send(self, counts: Iterable[Totals]) -> None:
+        assert self.successor is not None
         try:
             async with asyncio.timeout(COUNT_TIME):
-                for each in self._counts.changed():
+                for each in counts:
                     await self.successor.count(each)
         except TimeoutError:  # perhaps amid a message: the new daemon does not read
             self._counts = None
@@ -310,10 +313,9 @@ class Upgrade:
             while not isinstance(word := await self.successor.hear(until - loop.time()), TakenOver):
                 if isinstance(word, TakeoverFailed):
                     raise SuccessorGone(word.reason, word.details)
-            for each in rest:
-                await self.successor.count(each)
         except TimeoutError:
             raise SuccessorGone(f"the new daemon was ready, and did not take over within {TAKE_TIME:g} s") from None
+        await self._send(rest)
 
     async def _fail(self) -> None:
         """Roll back: kill the successor, reclaim the sockets, reopen the gate."""

@@ -208,6 +208,8 @@ class Archives:
             self._directories.release(kept)
         report = partial(progress, "downloading")
         local = request.local_paths
+        if is_url(request.url):  # a download that finds the disk full of these would have to begin again
+            await self._directories.removed()
         async with archive_of(request.url, self._config, self.fetchers, report, local_paths=local) as path:
             if is_in_place(path):
                 if path.is_file() and is_url(request.url):

@@ -190,25 +190,39 @@ async def test_few_slow_calls_are_neither_measured_nor_ended() -> None:
     await end(*calls)
 
 
-async def test_a_message_has_the_time_of_a_body_and_a_silent_stream_that_of_a_connection() -> None:
+async def test_a_message_has_the_time_of_a_body() -> None:
     clients = Clients()
-    late, silent = await clients.call(), await clients.call(activity=Activity(clients.clock.now))
+    late = await clients.call()
 
     await clients.pass_by(TIMEOUT - 1.0)
     assert not late.done()
     await clients.pass_by(2.0)
+
     with pytest.raises(ReceivedTooSlowly, match="that --body-timeout allows"):
         await late
-    assert not silent.done()
-    await clients.pass_by(KEEP_ALIVE - TIMEOUT)
 
-    with pytest.raises(StreamIdle, match=r"was idle for 75 s, as long as --keep-alive allows\. Open another one"):
+
+async def test_a_stream_may_be_silent_for_hours_and_then_for_the_time_of_a_connection_while_its_place_is_wanted() -> (
+    None
+):
+    clients, crowded = Clients(), False
+    silent = await clients.call(activity=Activity(clients.clock.now, lambda: crowded))
+
+    await clients.pass_by(100 * KEEP_ALIVE)
+    assert not silent.done()
+    crowded = True
+    later = await clients.call(activity=Activity(clients.clock.now, lambda: crowded))
+    await clients.pass_by(1.0)
+
+    with pytest.raises(StreamIdle, match=r"was idle for 75 s \(--keep-alive\), and as many gRPC calls .* Open another"):
         await silent
+    assert not later.done()
+    await end(later)
 
 
 async def test_a_stream_is_not_idle_while_its_requests_are_answered() -> None:
     clients = Clients()
-    activity = Activity(clients.clock.now)
+    activity = Activity(clients.clock.now, lambda: True)
     activity.begin()
     reading = await clients.call(activity=activity)
 

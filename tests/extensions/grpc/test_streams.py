@@ -1,4 +1,4 @@
-"""Streams over gRPC: each piece is a message, the worker waits for a client that reads slowly, and idle ones end."""
+"""Streams over gRPC: each piece is a message, the worker waits for a client that reads slowly, and idle ones make room."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -100,7 +100,7 @@ async def asked(*requests: Any) -> AsyncIterator[Any]:
     ("call", "owner"),
     [("ModelStreamInfer", "inference.GRPCInferenceService"), ("StreamPredictions2", INFERENCE)],
 )
-async def test_a_stream_whose_client_asks_for_nothing_ends_and_others_have_its_place(
+async def test_a_stream_whose_client_asks_for_nothing_ends_where_others_want_its_place(
     call: str, owner: str, tmp_path: Path
 ) -> None:
     async with grpc_house(tmp_path, calls=1) as made:
@@ -119,7 +119,7 @@ async def test_a_stream_whose_client_asks_for_nothing_ends_and_others_have_its_p
 
 
 async def test_a_stream_lives_while_one_of_its_requests_waits_for_its_answer(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path) as made:
+    async with grpc_house(tmp_path, calls=1) as made:
         made.house.engine.batch_time = lambda _size: 2 * KEEP_ALIVE
         made.house.engine.answer = lambda _job: Reply(200, b'{"outputs": []}')
         model = await made.house.serve("m", config="responseTimeout: 300")

@@ -204,6 +204,24 @@ async def test_one_that_answers_an_offer_which_took_too_long_to_send_is_the_daem
     assert (await old.ask())["new"]["pid"] == 4711
 
 
+async def test_one_that_has_answered_and_reads_no_counts_is_the_daemon(
+    bench: StubDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "COUNT_TIME", 0.0)
+    monkeypatch.setattr(room, "COUNTS", 0)  # bytes of the offer: all follow
+
+    class Deaf(FakeSuccessor):
+        async def count(self, totals: Totals) -> None:
+            await asyncio.Event().wait()
+
+    old = Old(bench, Deaf(ReadyToTakeOver("2.0"), TakenOver()))
+    (await bench.register(bench.mar())).metrics.codes[200] += 5
+
+    assert (await old.ask())["new"]["pid"] == 4711
+    assert old.successor.did == ["introduced", "closed the door", "given"]
+    await asyncio.wait_for(old.upgrade.report_counts(), 1.0)
+
+
 async def test_what_a_new_daemon_acknowledged_before_it_died_is_not_overwritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

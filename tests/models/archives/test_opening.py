@@ -136,6 +136,24 @@ async def test_an_archive_is_opened_while_the_files_of_another_are_removed(
     assert opened.unpacked == [contents.unpacked]
 
 
+async def test_a_download_begins_when_the_disk_is_free_of_what_is_being_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, removal = Opened(tmp_path), SlowRemoval(monkeypatch)
+    write_mar(opened.store / "m.mar", model_files())
+    with pytest.raises(Conflict):
+        await opened.open("m.mar", Conflict("m", "1.0"))
+
+    asking = asyncio.create_task(opened.open("https://models.example/m.mar"))
+    await asyncio.sleep(0)
+    begun = asking.done()
+    removal.go.set()
+
+    with pytest.raises(ArchiveNotFound, match="not match any allowed"):
+        await asking
+    assert not begun
+
+
 @pytest.mark.parametrize("freed", [True, False], ids=["enough is removed", "the disk stays full"])
 async def test_a_disk_that_is_full_of_what_is_being_removed_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, freed: bool

@@ -9,7 +9,8 @@ A message that nobody reads stays with its client, but for a window of 64 KiB. S
     has left its turn                  reads on, and the part of its message that is there counts in the budget
     the budget is exceeded             slow calls end, the youngest of the connection that holds the most first
     has read for the timeout           ends
-    waits for a stream's next request  may, while the stream is busy, and for the time of an idle connection then
+    waits for a stream's next request  may, but ends when it was idle for the time of a connection, and no call has a
+                                       place beside those that run
 
 gRPC does not say how much of a message has come. So while calls read slowly, and there are more than a few, the
 kernel's count of each connection's bytes is compared with the messages that have come whole. What came before that is
@@ -59,21 +60,28 @@ class TooManyWatchers(DaemonError):
 
 
 class StreamIdle(DaemonError):
-    """A stream, which is one of the calls that run at once, has not been used for a while."""
+    """A stream has not been used for a while, and its place among the calls that run at once is wanted."""
 
     status = 408
     kind = "RequestTimeoutException"
 
     def __init__(self, seconds: float) -> None:
         super().__init__(
-            f"The stream was idle for {duration(seconds)}, as long as --keep-alive allows. Open another one to go on."
+            f"The stream was idle for {duration(seconds)} (--keep-alive), and as many gRPC calls ran as may at once"
+            f" (ten times --queue-jobs, at least {CALLS}). Open another one to go on."
         )
 
 
 class Activity:
-    """The work of a stream while it reads: requests that are being answered, an answer that is being written."""
+    """The work of a stream while it reads: requests that are being answered, an answer that is being written.
 
-    def __init__(self, now: Callable[[], float]) -> None:
+    Args:
+        crowded: whether as many calls run as may at once. Only then an idle stream ends: others may wait for hours, as
+            a conversation does for its next question, and TorchServe's do.
+    """
+
+    def __init__(self, now: Callable[[], float], crowded: Callable[[], bool]) -> None:
+        self.crowded = crowded
         self._now = now
         self._under_way = 0
         self._ended = now()
@@ -224,7 +232,7 @@ class Incoming:
         most: bytes of one message.
         receiving: the budget of bodies that arrive.
         timeout: seconds that a message may take to come.
-        keep_alive: seconds that a stream may be idle.
+        keep_alive: seconds that a stream may be idle while calls are crowded.
         received: as `Sockets.received`.
         noted: called with the bytes of each message.
     """
@@ -269,7 +277,7 @@ class Incoming:
         Raises:
             NoRoom: the budget is exceeded, and the message has not come for a while.
             ReceivedTooSlowly: the message of a call has not come in time.
-            StreamIdle: nothing has come while the stream was idle for too long.
+            StreamIdle: the stream was idle for too long, and others want its place.
         """
         if self._taken < self._turns:
             self._taken += 1
@@ -357,7 +365,7 @@ class Incoming:
             if each.activity is None:
                 if each.began <= now - self._timeout:
                     each.end(ReceivedTooSlowly(self._timeout, "--body-timeout"))
-            elif min(now - each.began, each.activity.idle_for(now)) >= self._keep_alive:
+            elif min(now - each.began, each.activity.idle_for(now)) >= self._keep_alive and each.activity.crowded():
                 each.end(StreamIdle(self._keep_alive))
         much = self._measure(slow if self._many else []) >= MUCH
         if self._largest > 1 and not much:
