@@ -5,6 +5,7 @@ import os
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.tokens import Tokens
@@ -18,7 +19,6 @@ from tsctl.daemon.lifecycle.shutdown import Shutdown
 from tsctl.daemon.lifecycle.sockets import SupervisedListener
 from tsctl.daemon.lifecycle.upgrade.old import Upgrade
 from tsctl.daemon.lifecycle.upgrade.successor import Launch
-from tsctl.daemon.metrics.exposition import Selection
 from tsctl.daemon.models.persistence.startup import Startup
 from tsctl.daemon.server.bounds import Bounds
 from tsctl.daemon.server.kernel import installed, kernel_of
@@ -87,9 +87,9 @@ def assemble(
         )  # fmt: skip
 
 
-def note_selection(config: Config, selection: Selection) -> Sequence[str]:
-    """Return a note if `metrics_config` selects metrics, and no extension has replaced the selection of all."""
+def note_selection(config: Config, selection: Any) -> Sequence[str]:
+    """Return a note if `metrics_config` selects metrics, and no extension has set the selection."""
     file = config.metrics_file
-    if file is None or not file.ts_metrics or type(selection) is not Selection:
+    if file is None or not file.ts_metrics or selection is not None:
         return ()
-    return (f"note: `ts_metrics` of {config.metrics_config} has no effect: this daemon shows all of its metrics",)
+    return (f"note: `ts_metrics` of {config.metrics_config} has no effect: this daemon does not choose among metrics",)
