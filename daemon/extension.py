@@ -103,7 +103,7 @@ class Service:
     measures = False  # `keep` returns measurements, for whose changes alone the snapshot is not written
 
     def routes(self, audience: "Audience") -> "Mapping[str, Route]":
-        """Return the routes for these: first path segment, or `models/*/route` → function; asked before the core's."""
+        """Return the routes for these, asked before the core's: first segment, or `models/*`, or `models/*/route`."""
         return {}
 
     def document(self) -> Mapping[str, Any]:

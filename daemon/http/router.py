@@ -44,12 +44,12 @@ def join(*tables: Mapping[str, Route]) -> dict[str, Route]:
 
 
 def resolved(table: Mapping[str, Route]) -> dict[str, Route]:
-    """Return a table by first segments alone: a route for `models/*/route` is asked before that for `models`."""
+    """Return a table by first segments alone: `models/*/route` is asked first, then `models/*`, then `models`."""
     routes, below = dict[str, Route](), dict[str, dict[str, Route]]()
     for key, route in table.items():
-        first, named, third = key.partition("/*/")
+        first, named, third = key.partition("/*")
         if named:
-            below.setdefault(first, {})[third] = route
+            below.setdefault(first, {})[third[1:]] = route
         else:
             routes[first] = route
     for first, by_third in below.items():
@@ -58,10 +58,11 @@ def resolved(table: Mapping[str, Route]) -> dict[str, Route]:
 
 
 def _by_third(routes: Mapping[str, Route], other: Route) -> Route:
-    found = {third: _either(route, other) for third, route in routes.items()}
+    named = _either(routes[""], other) if "" in routes else other
+    found = {third: _either(route, named) for third, route in routes.items() if third}
 
     def route(exchange: Any, path: list[str]) -> Coroutine[Any, Any, None] | None:
-        return (found.get(path[1], other) if len(path) > 1 else other)(exchange, path)
+        return (found.get(path[1], named) if len(path) > 1 else named if path else other)(exchange, path)
 
     return route
 

@@ -17,7 +17,10 @@ _STREAM = {"send_intermediate_predict_response": ("tsctl.handlers.sdk.streaming"
 _BASE_HANDLER = {"BaseHandler": (f"{_BASE}.base", "BaseHandler")}
 _VISION_HANDLER = {"VisionHandler": (f"{_BASE}.vision", "VisionHandler")}
 _TEXT_HANDLER = {"TextHandler": (f"{_BASE}.text", "TextHandler")}
-_LABELS = {name: (f"{_BASE}.support.labels", name) for name in ("load_label_mapping", "map_class_to_label")}
+_LABELS = {
+    "load_label_mapping": (f"{_BASE}.support.labels", "load_label_mapping"),
+    "map_class_to_label": (f"{_BASE}.support.labels", "map_class_to_label"),
+}
 _TIMED = {"timed": ("tsctl.handlers.sdk.timer", "timed")}
 _VERSION = {"__version__": (f"{_OWN}.util", "__version__")}
 
@@ -65,10 +68,12 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
         **_BASE_HANDLER,
         **_LABELS,
         "list_classes_from_module": (f"{_OWN}.util", "list_classes_from_module"),
-        **{
-            f"{library}_AVAILABLE": (f"{_OWN}.util", f"{library}_AVAILABLE")
-            for library in ("IPEX", "ONNX", "PROFILER", "PT2", "PT230", "XLA")
-        },
+        "IPEX_AVAILABLE": (f"{_OWN}.util", "IPEX_AVAILABLE"),
+        "ONNX_AVAILABLE": (f"{_OWN}.util", "ONNX_AVAILABLE"),
+        "PROFILER_AVAILABLE": (f"{_OWN}.util", "PROFILER_AVAILABLE"),
+        "PT2_AVAILABLE": (f"{_OWN}.util", "PT2_AVAILABLE"),
+        "PT230_AVAILABLE": (f"{_OWN}.util", "PT230_AVAILABLE"),
+        "XLA_AVAILABLE": (f"{_OWN}.util", "XLA_AVAILABLE"),
         **_TIMED,
     },
     "ts.torch_handler.contractions": {"CONTRACTION_MAP": (f"{_BASE}.support.cleaning", "CONTRACTIONS")},

@@ -137,11 +137,11 @@ def test_a_coroutine_goes_on_when_its_client_has_left() -> None:
     assert peer.answers == []
 
 
-def only_for(name: str, path: list[str]) -> Route:
-    """A route that answers one path."""
+def only_for(name: str, *paths: list[str]) -> Route:
+    """A route that answers these paths."""
 
     def route(exchange: Exchange, given: list[str]) -> None:
-        if given != path:
+        if given not in paths:
             raise ResourceNotFound
         name_of(name)(exchange, given)
 
@@ -175,11 +175,17 @@ def test_tables_are_joined(target: str, answer: list[str] | None) -> None:
         pytest.param("/x", ["x"], id="and shorter paths"),
         pytest.param("/y/1/word", ["below", "1", "word"], id="a first segment needs no route of its own"),
         pytest.param("/y/1", None, id="and then nothing else below it is found"),
+        pytest.param("/z/1/word", ["below", "1", "word"], id="before one for any second segment"),
+        pytest.param("/z/3/word", ["named", "3", "word"], id="which is asked next"),
+        pytest.param("/z/3", ["named", "3"], id="of shorter paths at once"),
+        pytest.param("/z/2", ["z", "2"], id="or else that for the first segment, too"),
+        pytest.param("/z", ["z"], id="and of a path without a second one never"),
     ],
 )
-def test_a_route_may_name_the_first_and_the_third_segment(target: str, answer: list[str] | None) -> None:
-    below = only_for("below", ["1", "word"])
-    peer = Server(Router(join({"x": name_of("x")}, {"x/*/word": below, "y/*/word": below}))).connect()
+def test_a_route_may_name_the_third_segment_or_ask_for_a_second(target: str, answer: list[str] | None) -> None:
+    below, named = only_for("below", ["1", "word"]), only_for("named", ["3", "word"], ["3"])
+    tables = {"x": name_of("x"), "z": name_of("z")}, {f"{first}/*/word": below for first in "xyz"}, {"z/*": named}
+    peer = Server(Router(join(*tables))).connect()
 
     peer.send(get(target))
 

@@ -41,10 +41,10 @@ class CustomizedService(Service):
         self._registry, self._fields = registry, fields
 
     def routes(self, audience: Audience) -> Mapping[str, Route]:
-        return {"models": self._route} if audience is Audience.MANAGERS else {}
+        return {"models/*": self._route} if audience is Audience.MANAGERS else {}
 
     def _route(self, exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None]:
-        asks_one = exchange.request.method == "GET" and len(path) in (1, 2) and path[1:] != ["all"]
+        asks_one = exchange.request.method == "GET" and len(path) < 3 and path[1:] != ["all"]
         if not asks_one or not Parameters(exchange.request).flag("customized", False):
             raise ResourceNotFound
         return self._answer(exchange, *path)
