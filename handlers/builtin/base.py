@@ -239,11 +239,12 @@ class BaseHandler:
     def _load_pickled_model(self, model_dir: str, model_file: str, model_pt_path: str | None) -> Any:
         """Return the model of a file's one class, on any device, with its weights if there are any."""
         weights = None if model_pt_path is None else Path(model_pt_path)
-        return load_eager(Path(model_dir) / model_file, weights, self.model_yaml_config)
+        config = getattr(self, "model_yaml_config", {})  # a handler's own `__init__` may not call ours
+        return load_eager(Path(model_dir) / model_file, weights, config)
 
     def _load_torchscript_model(self, model_pt_path: str) -> Any:
         """Return the model of a .pt file, on `device`."""
-        return load_file(Path(model_pt_path), self.device)
+        return load_file(Path(model_pt_path), torch.device(self.device))
 
     def _load_names(self, model_dir: Path) -> dict[str, Any] | None:
         return load_label_mapping(model_dir / "index_to_name.json")
@@ -327,7 +328,7 @@ class BaseHandler:
     @property
     def input_device(self) -> torch.device:
         """The device on which the model takes its input: an ONNX session copies it to its GPU from main memory."""
-        return torch.device("cpu") if is_session(self.model) else self.device
+        return torch.device("cpu" if is_session(self.model) else self.device)  # a handler's own may be a text
 
     @property
     def file_batches(self) -> FileBatches:
@@ -391,11 +392,13 @@ class BaseHandler:
 
     def _groups_alike(self, data: list[Any]) -> list[list[int]]:
         """Return the rows that can be one tensor; of decoded ones and others, each of the others for itself."""
+        kinds = [is_prepared(row) and self._likeness_of(row.prepared) for row in data]
+        if len({*kinds}) < 2:  # nearly always
+            return []
         groups: dict[Any, list[int]] = {}
-        for index, row in enumerate(data):
-            key = self._likeness_of(row.prepared) if is_prepared(row) else f"row {index}"
-            groups.setdefault(key, []).append(index)
-        return [*groups.values()] if any(map(is_prepared, data)) else []
+        for index, kind in enumerate(kinds):
+            groups.setdefault(f"row {index}" if kind is False else kind, []).append(index)
+        return [*groups.values()]
 
     def _likeness_of(self, prepared: Any) -> Any:
         """Return what values of rows have in common that the model can take together: their shape."""

@@ -30,6 +30,7 @@ from tsctl.handlers.requests.images import decode_image
 from tsctl.handlers.requests.preparation import Preparation, read_preparation
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import PredictionException, UnreadablePayload, UnreadableRows
+from tsctl.handlers.sdk.loader import prepare_is_ours
 from tsctl.handlers.sdk.timer import timed
 
 
@@ -222,9 +223,10 @@ class VisionHandler(BaseHandler):
                 group = self._prepare_group(rows, left, items)
             if len(group) == len(rows):
                 return super()._run_stages(rows if isinstance(data, list) else data)
-            if group:
-                answers = self._run_stages_of(super()._run_stages, rows, group)
-                items.update(zip(group, answers, strict=True))
+            # Beside rows that are decoded, each of the others meets its own error.
+            for part in [group] if all(is_prepared(rows[row]) for row in group) else [[row] for row in group]:
+                answers = self._run_stages_of(super()._run_stages, rows, part)
+                items.update(zip(part, answers, strict=True))
             for row in group:
                 if is_prepared(rows[row]):
                     rows[row].prepared = None  # its pixels make room for the others'
@@ -234,7 +236,7 @@ class VisionHandler(BaseHandler):
     def _prepare_group(self, rows: list[Any], left: list[int], items: dict[int, Any]) -> list[int]:
         """Decode those of the rows that fit, and return them; the reasons of unreadable ones become items."""
         found = [rows[row] for row in left]
-        unreadable = {left[index]: why for index, why in self.prepare(found).items()}
+        unreadable = {left[at]: why for at, why in self.prepare(found).items()} if prepare_is_ours(self) else {}
         if unreadable and not items:
             raise UnreadableRows(unreadable)
         items.update(unreadable)

@@ -56,8 +56,7 @@ class EntryPoint:
         self.instance = instance
         self.handle = handle
         self.own_handle = not _handle_is_ours(instance)
-        # A user's own method called `prepare` is no more than that.
-        self.checks = not self.own_handle and type(instance).prepare.__module__.startswith("tsctl.")
+        self.checks = not self.own_handle and prepare_is_ours(instance)
 
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
         """Return the unreadable rows and the reasons; see `BaseHandler.prepare`."""
@@ -247,6 +246,11 @@ def classes_of(module: ModuleType) -> list[type]:
     """Return the classes that a module itself defines; a class with two names counts once."""
     found = dict.fromkeys(value for value in vars(module).values() if isinstance(value, type))
     return [value for value in found if value.__module__ == module.__name__]
+
+
+def prepare_is_ours(instance: Any) -> bool:
+    """Return whether `prepare` is the one of ours; a user's own method of that name is no more than that."""
+    return bool(type(instance).prepare.__module__.startswith("tsctl."))
 
 
 def _handle_is_ours(instance: Any) -> bool:

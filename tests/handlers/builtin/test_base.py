@@ -119,6 +119,25 @@ def test_a_handler_may_load_its_model_in_a_way_of_its_own(
     assert type(handler.load_again()) is type(handler.model), "another copy is loaded so, too"
 
 
+@pytest.mark.parametrize("device", [str(DEVICE), DEVICE])
+def test_a_handler_without_our_init_and_initialize_may_call_what_loads_models(
+    context: Context, model_dir: Path, device: str | torch.device
+) -> None:
+    class Own(BaseHandler):
+        def __init__(self) -> None:
+            self.device = device  # type: ignore[assignment]
+
+        def initialize(self, context: Context) -> None:
+            made = self._load_pickled_model(str(model_dir), "net.py", None).to(self.device)
+            torch.jit.script(made).save(str(model_dir / "scripted.pt"))
+            self.model = self._load_torchscript_model(str(model_dir / "scripted.pt"))
+
+    handler = Own()
+    handler.initialize(context)
+
+    assert handler.handle([{"body": [1.0]}], context) == [[2.0]]
+
+
 def test_a_batch_is_one_tensor_and_one_list(context: Context) -> None:
     handler = BaseHandler()
     handler.initialize(context)

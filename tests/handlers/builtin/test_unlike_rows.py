@@ -18,6 +18,7 @@ from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.object_detector import ObjectDetector
 from tsctl.handlers.builtin.vision import VisionHandler
 from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.errors import PredictionException
 from tsctl.handlers.sdk.loader import EntryPoint
 
 IMAGE = encoded(Image.new("RGB", (6, 4), "red"))
@@ -86,6 +87,17 @@ def test_an_array_that_is_no_image_is_400_with_both_shapes_and_the_images_beside
     assert calls[0] == 2
 
 
+def test_a_users_own_method_called_prepare_is_none_of_ours() -> None:
+    class Own(ImageClassifier):
+        def prepare(self) -> None:  # type: ignore[override]
+            raise AssertionError("no method of TorchServe's")
+
+    answers, calls = run(Own(), classify, IMAGE, IMAGE)
+
+    assert [answer.status for answer in answers] == [200, 200]
+    assert calls == [2]
+
+
 def test_an_array_of_an_unusual_shape_that_the_model_takes_is_answered_beside_an_image() -> None:
     answers, calls = run(ImageClassifier(), lambda images: images.mean((2, 3)), IMAGE, [[[1.0]], [[0.0]], [[0.0]]])
 
@@ -135,15 +147,17 @@ def test_a_file_that_is_not_json_is_no_array_of_numbers(body: bytes) -> None:
     assert calls == []
 
 
-def test_an_image_for_which_a_handlers_own_transforms_fail_does_not_fail_the_others() -> None:
+def test_an_image_for_which_a_handlers_own_transforms_fail_fails_alone_and_with_its_own_error() -> None:
     class OfColours(VisionHandler):
         def image_processing(self, image: Image.Image) -> torch.Tensor:
+            if image.mode == "1":
+                raise PredictionException("two colours", 507)
             return torch.tensor([float(each) for each in image.getpixel((0, 0))])  # type: ignore[union-attr]
 
-    grey = encoded(Image.new("L", (6, 4)))
-    answers, calls = run(OfColours(), lambda rows: rows, IMAGE, grey, IMAGE, grey)
+    grey, two = encoded(Image.new("L", (6, 4))), encoded(Image.new("1", (6, 4)))
+    answers, calls = run(OfColours(), lambda rows: rows, IMAGE, grey, IMAGE, two, grey)
 
-    assert [answer.status for answer in answers] == [200, 503, 200, 503]
+    assert [answer.status for answer in answers] == [200, 503, 200, 507, 503]
     assert calls == [2]
 
 
