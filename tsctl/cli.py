@@ -42,7 +42,6 @@ VERBS: dict[str, tuple[str, str]] = {
     "status": ("Daemon", "Show the daemon and its models."),
     "logs": ("Daemon", "Show the logs of the daemon, its requests and models."),
     "events": ("Daemon", "Show what happened to the daemon and its models."),
-    "metrics": ("Daemon", "Print the metrics, rules of alerts, or a Grafana board."),
     "config": ("Daemon", "Show each setting's value and source."),
     "doctor": ("Daemon", "Check whether this machine can serve."),
     "install-service": ("Daemon", "Write systemd's units for the daemon."),

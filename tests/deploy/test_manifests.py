@@ -224,6 +224,7 @@ def test_a_placeholder_without_a_label_is_filled_as_by_go() -> None:
     assert expand({"env": "{{.Labels.x}} {{ .Name }}"}, {"name": "m"}) == {"env": "<no value> m"}
 
 
+@needs("prometheus")
 @pytest.mark.slow
 def test_prometheus_takes_the_configuration_of_compose_with_our_rules(tmp_path: Path) -> None:
     promtool = shutil.which("promtool")

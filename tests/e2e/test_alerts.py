@@ -18,10 +18,10 @@ import yaml
 
 from tests.e2e.load import repeating
 from tests.e2e.served import Served, eventually
-from tests.kit.shelf import modules, needs
-from tests.observability.prometheus import Prometheus, quickened
+from tests.extensions.prometheus.tsctl.server import Prometheus, quickened
+from tests.kit.shelf import modules
 
-RULES = (files("tsctl.observability") / "rules.yml").read_text(encoding="utf-8")
+RULES = (files("tsctl.extensions.prometheus") / "rules.yml").read_text(encoding="utf-8")
 # alert → the model that is made to fail in that way; none for an alert of the daemon
 EXPECTED = {
     "TsctlModelDown": "fragile",
@@ -37,7 +37,7 @@ EXPECTED = {
     "TsctlDiskFull": "",
     "TsctlLoopStalls": "",
     "TsctlServerEnds": "",
-    "TsctlInternalErrors": "",  # no known request raises it: tests/observability/test_rules.py alone
+    "TsctlInternalErrors": "",  # no known request raises it: tests/extensions/prometheus/tsctl/test_rules.py alone
 }
 
 
@@ -74,7 +74,6 @@ def enders(idle: Served) -> list[Callable[[], None]]:
     return [each.ender(idle) for each in modules("ending")]
 
 
-@needs("prometheus")
 def test_each_trouble_raises_its_alert_and_a_healthy_model_none(
     enders: list[Callable[[], None]], fragile: Served, tmp_path: Path
 ) -> None:

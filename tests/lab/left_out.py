@@ -36,8 +36,10 @@ TORCHSERVE = "handlers/torchserve/tsctl-torchserve.pth"  # installed beside the 
 COMPILED = "compiled and not heavy and not browser and not ray and not systemd"  # of the tests of `make test`
 LIST = "daemon/server/extensions.py"
 PROGRAMS = ("tests/lab/programs.py", ".github/workflows/nightly.yml")
-# Programs of the laboratory that check an extension's rules, and go with it: their folder, and their name there.
-CHECKED_BY = dict.fromkeys(("quarantine", "sequences"), ("tests/lab/simulation", "simulate-faults"))
+# Programs of the laboratory that check an extension's rules, and go with it: their place, and their name there.
+CHECKED_BY = dict.fromkeys(("quarantine", "sequences"), ("tests/lab/simulation", "simulate-faults")) | {
+    "prometheus": ("tests/e2e/test_alerts.py", "alerts")
+}
 
 
 def places_of(name: str) -> tuple[str, ...]:

@@ -49,10 +49,6 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example("See what went wrong in the last hour", "tsctl events --level warning --since 1h"),
         Example("Follow the events of a model", "tsctl events -f scorer"),
     ),
-    "metrics": (
-        Example("Print the metrics", "tsctl metrics"),
-        Example("Write the rules of alerts for Prometheus", "tsctl metrics --rules > tsctl-rules.yml"),
-    ),
     "doctor": (
         Example("See what would break serving, and the remedy", "tsctl doctor"),
         Example("Read the same in a script", "tsctl doctor --json"),

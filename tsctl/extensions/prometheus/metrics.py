@@ -24,7 +24,7 @@ def command(socket: Path | None, rules: bool, dashboard: bool) -> None:
         raise click.UsageError("--rules and --dashboard exclude each other: print one after the other.")
     if rules or dashboard:
         name = "rules.yml" if rules else "dashboard.json"
-        echo((files("tsctl.observability") / name).read_text(encoding="utf-8"), nl=False)
+        echo((files(__package__) / name).read_text(encoding="utf-8"), nl=False)
         return
     answer = DaemonClient(socket).request("GET", "/metrics")
     if answer.status == 404:

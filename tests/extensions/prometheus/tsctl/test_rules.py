@@ -13,11 +13,12 @@ import pytest
 import yaml
 
 from tests.api.house import House
-from tests.kit.shelf import needs
+from tests.api.test_endings import HARMLESS
 from tests.metrics.reading import types
+from tsctl.daemon.extensions.prometheus.families import NONE_REFUSED
 
-RULES = (files("tsctl.observability") / "rules.yml").read_text(encoding="utf-8")
-BOARD = json.loads((files("tsctl.observability") / "dashboard.json").read_text(encoding="utf-8"))
+RULES = (files("tsctl.extensions.prometheus") / "rules.yml").read_text(encoding="utf-8")
+BOARD = json.loads((files("tsctl.extensions.prometheus") / "dashboard.json").read_text(encoding="utf-8"))
 M = 'model="m",version="1.0"'
 HOST = 'instance="i"'
 MINUTES = 30
@@ -107,6 +108,15 @@ def test_every_rule_has_a_trouble() -> None:
     assert [rule["alert"] for group in groups for rule in group["rules"]] == list(TROUBLES)
 
 
+def test_every_refusal_alarms_but_those_that_the_operator_or_a_client_chose() -> None:
+    named = re.search(r'reason=~"([^"]+)"', RULES)
+    assert named is not None
+    alarming = {*named[1].split("|")}
+
+    assert NONE_REFUSED.keys() - HARMLESS <= alarming
+    assert not alarming & HARMLESS
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("alert", TROUBLES)
 def test_a_trouble_fires_its_alert(firing: Firing, alert: str) -> None:
@@ -132,7 +142,6 @@ def test_no_client_fires_an_alert(firing: Firing) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@needs("prometheus")
 async def test_rules_and_board_ask_only_for_metrics_that_there_are(tmp_path: Path) -> None:
     house = House(tmp_path)
     await house.serve("m")
