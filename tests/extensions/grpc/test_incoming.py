@@ -202,7 +202,7 @@ async def test_a_message_has_the_time_of_a_body() -> None:
         await late
 
 
-async def test_a_stream_may_be_silent_for_hours_and_then_for_the_time_of_a_connection_while_its_place_is_wanted() -> None:
+async def test_a_stream_may_be_silent_for_hours_but_for_the_time_of_a_connection_while_its_place_is_wanted() -> None:
     clients, crowded = Clients(), False
     silent = await clients.call(activity=Activity(clients.clock.now, lambda: crowded))
 
