@@ -202,14 +202,15 @@ async def test_a_message_has_the_time_of_a_body() -> None:
         await late
 
 
-async def test_a_stream_may_be_silent_for_hours_and_while_its_place_is_wanted_for_the_time_of_a_connection() -> None:
+async def test_a_stream_may_be_silent_for_hours_but_for_the_time_of_a_connection_while_its_place_is_wanted() -> None:
     clients, crowded = Clients(), False
-    silent = await clients.call(activity=Activity(clients.clock.now, lambda: crowded))
+    activity = Activity(clients.clock.now, lambda: crowded)
+    silent = await clients.call(activity=activity)
 
     await clients.pass_by(100 * KEEP_ALIVE)
     assert not silent.done()
     crowded = True
-    later = await clients.call(activity=Activity(clients.clock.now, lambda: crowded))
+    later = await clients.call(activity=activity)  # whose request before has just come
     await clients.pass_by(1.0)
 
     with pytest.raises(StreamIdle, match=r"was idle for 75 s \(--keep-alive\), and as many gRPC calls .* Open another"):

@@ -1,4 +1,4 @@
-"""Streams over gRPC: each piece is a message, the worker waits for a slow reader, and idle ones make room."""
+"""Streams over gRPC: each piece is a message, the worker waits for a client that is slow, and idle ones make room."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -100,6 +100,17 @@ async def test_a_line_that_was_sent_in_time_is_received_however_late_it_is_read(
     assert decode_from_new(line) == TakenOver()
 
 
+async def test_the_channel_stays_open_after_a_line_that_came_in_time() -> None:
+    ours, theirs = socket.socketpair()
+    channel = Channel(ours)
+
+    with theirs:
+        for number in range(2):
+            theirs.sendall(encode(Progress(number, 2)))
+            assert decode_from_new(await channel.hear_within(20.0)) == Progress(number, 2)
+    channel.close()
+
+
 async def test_after_the_time_for_a_line_none_can_be_sent() -> None:
     ours, theirs = socket.socketpair()
     channel = Channel(ours)

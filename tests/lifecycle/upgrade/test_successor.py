@@ -47,3 +47,11 @@ async def test_a_signal_that_ends_it_is_told_by_its_name_if_it_has_one(number: i
     with pytest.raises(SuccessorGone, match=f"the new daemon was killed by {name} before it was ready"):
         await started.hear()
     await started.end(at_once=True)
+
+
+async def test_one_that_says_nothing_in_its_time_is_not_waited_for(tmp_path: Path) -> None:
+    started = begun(tmp_path, "exec sleep 60")
+
+    with pytest.raises(TimeoutError):
+        await started.hear(0.0)
+    await started.end(at_once=True)
