@@ -14,7 +14,8 @@ from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.declarations import MetricRow, Samples
 from tsctl.daemon.extension import Extension, Service
 from tsctl.daemon.extensions.prometheus import PrometheusExtension
-from tsctl.daemon.extensions.prometheus.service import families_of
+from tsctl.daemon.extensions.prometheus.service import PrometheusService, families_of
+from tsctl.daemon.http.router import Audience
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.wire import Measurement
 
@@ -34,6 +35,12 @@ async def test_an_empty_daemon_tells_of_its_machine(house: House) -> None:
     assert lines["Requests2XX{Level=Host}"] == 0
     assert lines["MemoryUsed{Level=Host}"] > 0
     assert not any("model=" in line or "model_name=" in line for line in lines)
+
+
+async def test_clients_and_scrapers_get_metrics_and_managers_do_not(house: House) -> None:
+    service = house.service(PrometheusService)
+
+    assert [each for each in Audience if service.routes(each)] == [Audience.CLIENTS, Audience.SCRAPERS]
 
 
 async def test_what_a_handler_emits_comes_from_its_workers_frames(house: House) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.kit import told
-from tests.lab.conformance.case import GROUPS, VARIANTS
+from tests.kit.shelf import needs
+from tests.lab.conformance.case import GROUPS, VARIANTS, Case, Group
 from tests.lab.conformance.compare import PURPOSES, Judgement, Verdict
 from tests.lab.conformance.side import Side, our_daemon
 from tests.places import ROOT
@@ -30,11 +31,32 @@ Each row is a case of [tests/lab/conformance](../tests/lab/conformance): its req
 its last release, and are sent to tsctl's daemon, with the same archives. `python -m tests.lab conformance`
 compares with what was recorded and writes this page; `make heavy` compares, too.
 """
-CASES = [pytest.param(name, case, id=f"{name}: {case}") for name, group in GROUPS.items() for case in group.cases]
-
-
 Judged = dict[str, dict[str, Judgement]]  # group → case → judgement
 Replay = Callable[[str], dict[str, Judgement]]
+# Text of a case's requests → the extension that answers them.
+ANSWERED_BY = {b" /metrics": "prometheus", b"customized=true": "customized", b" /v2": "oip"}
+MODES = "torchserve_logs"  # reads the metrics modes that some groups set
+
+
+def needed(group: Group, case: Case) -> list[pytest.MarkDecorator]:
+    """Return the marks of a case that needs extensions."""
+    sent = b"".join(step.encode() for step in case.steps)
+    names = [name for asked, name in ANSWERED_BY.items() if asked in sent]
+    return [needs(name) for name in (*names, *[MODES] * ("metrics_mode" in VARIANTS[group.variant].properties))]
+
+
+def needs_all(test: Callable[[Replay], None]) -> Callable[[Replay], None]:
+    """Mark a test of all cases."""
+    for name in (*ANSWERED_BY.values(), MODES):
+        test = needs(name)(test)
+    return test
+
+
+CASES = [
+    pytest.param(name, case, id=f"{name}: {case}", marks=needed(group, group.cases[case]))
+    for name, group in GROUPS.items()
+    for case in group.cases
+]
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +87,7 @@ def test_our_answer_is_the_recorded_one_or_different_on_purpose(replay: Replay, 
     assert [str(difference) for difference in replay(group)[case].wrong] == []
 
 
+@needs_all
 def test_every_purpose_is_seen(replay: Replay) -> None:
     """One that no case shows any more is to be deleted."""
     seen = {purpose.why for group in GROUPS for judgement in replay(group).values() for purpose in judgement.purposes}
@@ -72,6 +95,7 @@ def test_every_purpose_is_seen(replay: Replay) -> None:
     assert {purpose.why for purpose in PURPOSES if purpose.always} <= seen
 
 
+@needs_all
 def test_the_page_is_what_was_seen(replay: Replay) -> None:
     page = page_of({name: replay(name) for name in GROUPS})
     if told.WRITES:
