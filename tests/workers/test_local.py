@@ -117,3 +117,11 @@ def test_a_load_that_failed_with_the_gpu_may_succeed_in_another_worker(passing: 
     bench.process.say(wire.LoadFailed("AcceleratorError", "", passing=passing))
 
     assert [failure.permanent for failure in bench.log.failures] == [not passing]
+
+
+def test_a_failure_says_why_an_optimization_was_refused() -> None:
+    bench = Conversation()
+
+    bench.process.say(wire.LoadFailed("HandlerError: optimize: int8 cannot be done: no VNNI", "", refused="no VNNI"))
+
+    assert [failure.refused for failure in bench.log.failures] == ["no VNNI"]

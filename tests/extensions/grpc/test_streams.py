@@ -1,7 +1,7 @@
 """Streams over gRPC: each piece is a message, the worker waits for a client that is slow, and idle ones make room."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from tests.api.inference.test_streaming import Flow
 from tests.extensions.grpc.client import INFERENCE, KEEP_ALIVE, GrpcHouse, grpc_house, prediction
 from tsctl.daemon.core.job import Job, Piece, Reply
 from tsctl.daemon.extensions.grpc.protos.messages import message_class
+
+OIP = "inference.GRPCInferenceService"
 
 pytestmark = pytest.mark.slow  # a real server and client
 
@@ -96,16 +98,26 @@ async def asked(*requests: Any) -> AsyncIterator[Any]:
     await asyncio.Event().wait()
 
 
+def tensors() -> Any:
+    request = message_class("inference.ModelInferRequest")(model_name="m")
+    request.inputs.add(name="a", datatype="INT32", shape=[1]).contents.int_contents.append(7)
+    return request
+
+
+@pytest.mark.parametrize("asks", [0, 1], ids=["from the beginning", "after an answer"])
 @pytest.mark.parametrize(
-    ("call", "owner"),
-    [("ModelStreamInfer", "inference.GRPCInferenceService"), ("StreamPredictions2", INFERENCE)],
+    ("call", "owner", "request_of"),
+    [("ModelStreamInfer", OIP, tensors), ("StreamPredictions2", INFERENCE, lambda: prediction("m"))],
 )
 async def test_a_stream_whose_client_asks_for_nothing_ends_where_others_want_its_place(
-    call: str, owner: str, tmp_path: Path
+    call: str, owner: str, request_of: Callable[[], Any], asks: int, tmp_path: Path
 ) -> None:
     async with grpc_house(tmp_path, calls=1) as made:
+        made.house.engine.answer = lambda _job: Reply(200, b'{"outputs": []}')
         await made.house.serve("m")
-        stream = made.call(call, asked(), owner)
+        stream = made.call(call, asked(*[request_of()] * asks), owner)
+        for _ in range(asks):
+            await made.settled(stream.read())
         await made.house.until(lambda: "1 read" in repr(made.incoming))
         with pytest.raises(made.grpc.aio.AioRpcError, match="RESOURCE_EXHAUSTED"):
             await made.settled(made.call("Predictions", prediction("m")))
@@ -123,9 +135,7 @@ async def test_a_stream_lives_while_one_of_its_requests_waits_for_its_answer(tmp
         made.house.engine.batch_time = lambda _size: 2 * KEEP_ALIVE
         made.house.engine.answer = lambda _job: Reply(200, b'{"outputs": []}')
         model = await made.house.serve("m", config="responseTimeout: 300")
-        request = message_class("inference.ModelInferRequest")(model_name="m")
-        request.inputs.add(name="a", datatype="INT32", shape=[1]).contents.int_contents.append(7)
-        made.stream = made.call("ModelStreamInfer", asked(request), "inference.GRPCInferenceService")
+        made.stream = made.call("ModelStreamInfer", asked(tensors()), OIP)
         await made.house.until(lambda: model.running and "1 read" in repr(made.incoming))
 
         made.house.clock.advance(2 * KEEP_ALIVE)

@@ -13,6 +13,7 @@ import pytest
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.daemon.core.machine.cards import Card, FoundCards, find_cards
+from tsctl.doctor import places
 from tsctl.doctor.checks import examine
 from tsctl.doctor.facts import MemoryFacts, TriedGpu
 from tsctl.doctor.machine import Machine, installed, try_gpus
@@ -210,7 +211,10 @@ def test_an_invalid_setting_is_told_with_its_remedy(tmp_path: Path) -> None:
     assert "--model-store" in found.invalid_remedy
 
 
-def test_a_running_daemon_s_own_addresses_and_directories_are_checked(tmp_path: Path, daemon: FakeDaemon) -> None:
+def test_a_running_daemon_s_own_addresses_and_directories_are_checked(
+    tmp_path: Path, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "user_of", {42: 998}.get)
     status = {
         "pid": 42, "version": "9.9", "compiled": True, "inferenceAddress": "http://127.0.0.1:8080",
         "managementAddress": None, "metricsAddress": None, "stateDir": str(tmp_path), "modelStore": None,
@@ -221,6 +225,7 @@ def test_a_running_daemon_s_own_addresses_and_directories_are_checked(tmp_path: 
     found = gather(daemon.path, {})
 
     assert (found.daemon.pid, found.daemon.version, found.daemon.threads) == (42, "9.9", ((4, 8),))
+    assert found.user == 998
     assert [(each.address, each.own) for each in found.addresses] == [("127.0.0.1:8080", True)]
     assert [each.path for each in found.accesses] == [str(daemon.path.parent), str(tmp_path)]
 
