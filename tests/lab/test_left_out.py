@@ -39,8 +39,8 @@ def test_the_environment_of_a_copy_does_not_find_what_the_copy_lacks(tmp_path: P
     for name, text in {
         "tsctl/__init__.py": "",
         "tsctl/py.typed": "",
-        "tsctl/cli.py": "def main() -> int:\n    return 42\n",
-        "tsctl/broken.py": "import tsctl.cli\nimport tsctl.client\n",  # the original has both
+        "tsctl/__main__.py": "def main() -> int:\n    return 42\n",
+        "tsctl/broken.py": "import tsctl.__main__\nimport tsctl.client\n",  # the original has both
     }.items():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(text)
