@@ -43,9 +43,9 @@ BATCH_REASONS: dict[str, str] = CORE_REASONS | {
 PROTOCOLS: tuple[ClientProtocol, ...] = tuple(each.protocol for each in EXTENSIONS if each.protocol is not None)
 
 
-def operations_of_extensions(*, own: bool) -> Operations:
-    """Return the routes of all extensions as OpenAPI describes them: for managers, or those of the control socket."""
-    return {path: methods for each in EXTENSIONS for path, methods in each.operations(own=own).items()}
+def operations_of_extensions(*, own: bool) -> list[Operations]:
+    """Return each extension's routes as OpenAPI describes them: for managers, or those of the control socket."""
+    return [each.operations(own=own) for each in EXTENSIONS]
 
 
 LARGEST_ALONE = 8  # requests of a batch: larger sizes share the bars of a histogram, so that it fits on the screen

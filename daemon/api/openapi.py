@@ -20,8 +20,12 @@ UNKNOWN_CALLER = {"401": "The token is missing.", "403": "The token is invalid, 
 _SECURITY = {"token": {"type": "http", "scheme": "bearer"}}
 
 
-def document(paths: Mapping[str, Mapping[str, Operation]]) -> dict[str, Any]:
-    """Return an OpenAPI document of `paths`: path → method → operation."""
+def document(*tables: Mapping[str, Mapping[str, Operation]]) -> dict[str, Any]:
+    """Return an OpenAPI document of tables, path → method → operation; of an operation in several, the last one's."""
+    paths: dict[str, dict[str, Operation]] = {}
+    for table in tables:
+        for path, methods in table.items():
+            paths[path] = {**paths.get(path, {}), **methods}
     return {
         "openapi": "3.0.1",
         "info": {

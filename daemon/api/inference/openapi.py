@@ -78,13 +78,10 @@ def describe_api() -> dict[str, Any]:
     paths["/v1/models/{model_name}"] = {
         "get": about("kserveV1Model", "/v1/models/{model_name}", "Whether the model has a ready worker.")
     }
-    for protocol in PROTOCOLS:
-        for path, methods in protocol.operations().items():
-            paths[path] = {**paths.get(path, {}), **methods}
     itself = answer("This description.", {"type": "object"})
     unknown = UNKNOWN_CALLER | {"400": "The request is malformed."}
-    paths["/api-description"] = {"get": operation("apiDescription", [], {"200": itself}, unknown)}
-    return document(paths)
+    own = {"/api-description": {"get": operation("apiDescription", [], {"200": itself}, unknown)}}
+    return document(paths, *(each.operations() for each in PROTOCOLS), own)
 
 
 def describe_model(

@@ -157,10 +157,8 @@ def describe_management(*, own: bool = False) -> dict[str, Any]:
     paths["/v1/models/{model_name}"] = {
         "get": operation("kserveReady", path_parameters("{model_name}"), {"200": ready}, FOUND | UNKNOWN_CALLER)
     }
-    for path, methods in operations_of_extensions(own=False).items():
-        paths[path] = {**paths.get(path, {}), **methods}
-    further = {**_own(), **operations_of_extensions(own=True)} if own else {}
-    return document({**paths, **further})
+    further = (_own(), *operations_of_extensions(own=True)) if own else ()
+    return document(paths, *operations_of_extensions(own=False), *further)
 
 
 def _list() -> Operation:

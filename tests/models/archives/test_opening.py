@@ -119,13 +119,19 @@ class SlowRemoval:
         self._remove(directory, **options)
 
 
-async def test_an_archive_is_opened_while_the_files_of_another_are_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened, removal = Opened(tmp_path), SlowRemoval(monkeypatch)
+async def opened_while_removed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Opened, SlowRemoval]:
+    """Return archives of which m.mar was unpacked in vain, and the removal of its files."""
+    opened, removal = Opened(folder), SlowRemoval(monkeypatch)
     write_mar(opened.store / "m.mar", model_files())
     with pytest.raises(Conflict):
         await opened.open("m.mar", Conflict("m", "1.0"))
+    return opened, removal
+
+
+async def test_an_archive_is_opened_while_the_files_of_another_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, removal = await opened_while_removed(tmp_path, monkeypatch)
 
     try:
         contents = await asyncio.wait_for(opened.open("m.mar"), 30.0)
@@ -139,10 +145,7 @@ async def test_an_archive_is_opened_while_the_files_of_another_are_removed(
 async def test_a_download_begins_when_the_disk_is_free_of_what_is_being_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened, removal = Opened(tmp_path), SlowRemoval(monkeypatch)
-    write_mar(opened.store / "m.mar", model_files())
-    with pytest.raises(Conflict):
-        await opened.open("m.mar", Conflict("m", "1.0"))
+    opened, removal = await opened_while_removed(tmp_path, monkeypatch)
 
     asking = asyncio.create_task(opened.open("https://models.example/m.mar"))
     await asyncio.sleep(0)
@@ -158,10 +161,7 @@ async def test_a_download_begins_when_the_disk_is_free_of_what_is_being_removed(
 async def test_a_disk_that_is_full_of_what_is_being_removed_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, freed: bool
 ) -> None:
-    opened, removal = Opened(tmp_path), SlowRemoval(monkeypatch)
-    write_mar(opened.store / "m.mar", model_files())
-    with pytest.raises(Conflict):
-        await opened.open("m.mar", Conflict("m", "1.0"))
+    opened, removal = await opened_while_removed(tmp_path, monkeypatch)
 
     def unpacked(archive: Path, *arguments: Any) -> Path:
         full = not (removal.go.is_set() and freed)
