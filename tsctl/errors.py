@@ -1,6 +1,7 @@
 """The errors of the command line, with their exit codes.
 
     CliError                 exit code 1: the daemon rejected the request, or a file is invalid
+    ├─ ServedByProgram
     ├─ NoDaemon              exit code 3: no daemon listens on the socket
     └─ Interrupted           exit code 130: Ctrl-C
 
@@ -41,6 +42,13 @@ class CliError(click.ClickException):
 def hint(text: str) -> None:
     """Print a suggestion for the next step to stderr."""
     echo(text, before=f"{click.style('hint:', fg='cyan')} ", err=True)
+
+
+class ServedByProgram(CliError):
+    """The model is served by a program, which alone decides about it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"`{name}` is served by a program, such as `tsctl serve`", "end that program first")
 
 
 class NoDaemon(CliError):

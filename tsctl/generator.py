@@ -57,7 +57,7 @@ def call_way_to(client: DaemonClient, token_file: Path | None) -> dict[str, Any]
         raise CliError("gRPC is not installed here", "`pip install 'tsctl[grpc]'`")
     addresses = client.json("GET", "/tsctl/status").get("grpcAddresses") or []
     settings = {setting["name"]: setting["value"] for setting in client.json("GET", "/tsctl/config")}
-    if not addresses or not settings.get("grpc_address"):  # those of management come after them
+    if not addresses:
         raise CliError("the daemon has no gRPC address", "start it with `--grpc-address HOST:PORT`")
     split = urlsplit(addresses[0])
     return {"grpc": True} | _way(split, settings, token_file)

@@ -69,7 +69,8 @@ def further_addresses(status: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the services beside predictions, with their addresses; metrics only where they have one of their own."""
     management, metrics = status.get("managementAddress"), status.get("metricsAddress")
     found = [("management", management), ("metrics", metrics if metrics != management else None)]
-    found += [("gRPC", address) for address in status.get("grpcAddresses", ())]
+    for service, field in (("gRPC", "grpcAddresses"), ("gRPC management", "grpcManagementAddresses")):
+        found += [(service, address) for address in status.get(field, ())]
     return [(service, address) for service, address in found if address]
 
 

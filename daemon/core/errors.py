@@ -19,7 +19,7 @@
     │  └─ AnswersInPieces
     ├─ RequestExpired                                            504
     │  └─ WaitedTooLong · AnsweredTooLate · ReceivedTooSlowly
-    └─ WorkerKilled · OutOfResources · NotUnpacked               507
+    └─ WorkerKilled · OutOfResources · NotStored                 507
     StartError                          the daemon cannot start; never sent over HTTP
 
 `kind` is the `type` member of the JSON error document. Its values are those of
@@ -155,13 +155,14 @@ class InvalidModel(DaemonError):
     kind = "InvalidModelException"
 
 
-class NotUnpacked(DaemonError):
-    """The archive's files cannot be written: the disk is full or read-only."""
+class NotStored(DaemonError):
+    """This machine cannot write an archive, or its files: the disk is full or read-only."""
 
     status = 507
 
-    def __init__(self, archive: str, directory: Path, reason: str) -> None:
-        super().__init__(f"The archive `{archive}` cannot be unpacked into `{directory}`: {reason}.")
+    def __init__(self, archive: str, done: str, directory: Path, error: OSError) -> None:
+        reason = error.strerror or str(error)
+        super().__init__(f"The archive `{archive}` cannot be {done} into `{directory}`: {reason}.")
 
 
 class RequirementsFailed(DaemonError):

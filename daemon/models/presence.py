@@ -75,9 +75,9 @@ class Presence:
         """Scale to at least `least` and at most `most` workers; those of a version without any are started."""
         self.least, self.most = least, most
         if most:
-            self.resume(f"scaled to {least} worker{'' if least == 1 else 's'}", kind)
+            self.resume(scaled_text(least, most), kind)
         else:
-            self.end("scaled to 0 workers")
+            self.end(scaled_text(least, most))
 
     def resume(self, why: str, kind: str = "operator") -> None:
         """Start the workers of a version that has none, or of one that has failed.
@@ -112,6 +112,12 @@ class Presence:
 
     def left(self) -> None:
         """Note that the version has been retired."""
+
+
+def scaled_text(least: int, most: int) -> str:
+    """Return what an operator has asked for: a number of workers, or a range of them."""
+    number = f"{least}-{most}" if most > least else str(least)
+    return f"scaled to {number} worker{'' if number == '1' else 's'}"
 
 
 class AwaitedVersion(Protocol):

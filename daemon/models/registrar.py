@@ -37,7 +37,7 @@ from tsctl.daemon.models.build import ArchiveTexts, ModelFactory
 from tsctl.daemon.models.change import check_changeable, check_files
 from tsctl.daemon.models.persistence.ledger import Gate, Ledger
 from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
-from tsctl.daemon.models.presence import all_ready
+from tsctl.daemon.models.presence import all_ready, scaled_text
 from tsctl.daemon.models.registering.ownership import OwnerWatch, check_name, check_owner
 from tsctl.daemon.models.registry import LiveVersions, Registry
 from tsctl.daemon.models.replace import Replacing, before_replacement, check_unclaimed, keep
@@ -244,7 +244,7 @@ class Registrar:
         wanted = model.pool.wanted
         overrides = model.request.overrides.changed({"workers": least}, "scale").changed({"max_workers": most})
         model.request = replace(model.request, overrides=overrides, held=False)
-        model.reports.add("scaled", f"scaled to {wanted} worker{'' if wanted == 1 else 's'}")
+        model.reports.add("scaled", scaled_text(least, most))
         await self.ledger.remember(model)
         if synchronous:
             await all_ready(model, wanted, progress)

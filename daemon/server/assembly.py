@@ -80,15 +80,7 @@ def assemble(
         return Parts(
             place, startup, kernel, models, services, upgrade, listening, tables,
             (
-                *config.notes, *tokens.notes, *note_selection(config, observation.selection),
+                *config.notes, *tokens.notes, *observation.notes(config),
                 *(f"warning: {trouble}" for trouble in gpus.troubles),
             ),
         )  # fmt: skip
-
-
-def note_selection(config: Config, selection: object) -> Sequence[str]:
-    """Return a note if `metrics_config` selects metrics, and no service chooses which are shown (`selection`)."""
-    file = config.metrics_file
-    if file is None or not file.ts_metrics or selection is not None:
-        return ()
-    return (f"note: `ts_metrics` of {config.metrics_config} has no effect: this daemon does not choose among metrics",)

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -102,6 +102,14 @@ class Observation(Service):
         self._recent = RecentTimer(self.metrics, clock)
         self._watch = LoopWatch(clock, self._note_stall)
         self._lines, self._printed = lines, printed
+
+    def notes(self, config: Config) -> Sequence[str]:
+        """Return a note if `metrics_config` selects metrics, and no service that is installed chooses among them."""
+        file = config.metrics_file
+        if file is None or not file.ts_metrics or self.selection is not None:
+            return ()
+        named = f"`ts_metrics` of {config.metrics_config}"
+        return (f"note: {named} has no effect: this daemon does not choose among metrics",)
 
     def watch(self) -> None:
         """Begin before all services: a daemon that is to take over from another may load its models for long."""

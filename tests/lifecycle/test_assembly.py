@@ -10,11 +10,14 @@ import pytest
 
 from tests.kit.build import make_config
 from tsctl.daemon.config.tokens import Tokens
+from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.events.events import Events
 from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.lifecycle.upgrade.successor import Launch
 from tsctl.daemon.server import models
-from tsctl.daemon.server.assembly import assemble, note_selection
+from tsctl.daemon.server.assembly import assemble
+from tsctl.daemon.server.observation import Observation
 from tsctl.daemon.workers.local_engine import LocalEngine
 
 
@@ -75,7 +78,11 @@ def test_a_selection_of_metrics_that_no_extension_obeys_is_noted(
     file = tmp_path / "metrics.yaml"
     file.write_text(f"{section}: {{gauge: [{{name: QueueTime, unit: ms, dimensions: []}}]}}")
 
-    notes = note_selection(make_config(tmp_path, metrics_config=str(file)), selection)
+    clock = FakeClock()
+    observation = Observation(Events(), clock, clock.soon)
+    observation.selection = selection
+
+    notes = observation.notes(make_config(tmp_path, metrics_config=str(file)))
 
     text = f"note: `ts_metrics` of {file} has no effect: this daemon does not choose among metrics"
     assert notes == ((text,) if noted else ())

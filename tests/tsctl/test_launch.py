@@ -33,9 +33,10 @@ def test_a_start_waits_until_its_models_are_registered_but_not_for_ever(
 def test_a_start_names_the_services_that_have_an_address_of_their_own() -> None:
     one, other = "http://127.0.0.1:8081", "http://127.0.0.1:8082"
 
-    shared = launch.further_addresses({"managementAddress": one, "metricsAddress": one, "grpcAddresses": ["grpc://a"]})
+    both = {"grpcAddresses": ["grpc://a"], "grpcManagementAddresses": ["grpc://b"]}
+    shared = launch.further_addresses({"managementAddress": one, "metricsAddress": one} | both)
 
-    assert shared == [("management", one), ("gRPC", "grpc://a")]
+    assert shared == [("management", one), ("gRPC", "grpc://a"), ("gRPC management", "grpc://b")]
     assert launch.further_addresses({"managementAddress": None, "metricsAddress": other}) == [("metrics", other)]
 
 

@@ -81,4 +81,4 @@ class GrpcExtension(Extension):
 
 class _Off(Service):
     def document(self) -> Mapping[str, Any]:
-        return {"grpcAddresses": []}
+        return {"grpcAddresses": [], "grpcManagementAddresses": []}

@@ -128,7 +128,11 @@ class GrpcService(Service):
         return [server for server, _ in self._at]
 
     def document(self) -> Mapping[str, Any]:
-        return {"grpcAddresses": [url for server, _ in self._at for url in server.urls]}
+        return {"grpcAddresses": self._urls(self._addresses), "grpcManagementAddresses": self._urls(self._managing)}
+
+    def _urls(self, configured: Sequence[tuple[str, int]]) -> list[str]:
+        """Return the URLs of those servers whose addresses are among these; one that serves both is in both lists."""
+        return [url for server, addresses in self._at if addresses[0] in configured for url in server.urls]
 
 
 def _credentials(grpc: Any, certificate: Path | None, key: Path | None) -> Any:

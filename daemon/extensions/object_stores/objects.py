@@ -5,6 +5,7 @@ daemon, and a download that hangs is ended by a signal.
 """
 
 import contextlib
+import errno
 import json
 import os
 import select
@@ -37,15 +38,12 @@ class ObjectStores(Service):
         archives.fetchers |= dict.fromkeys(schemes, self.fetch)
 
     def fetch(self, url: str, file: Path, progress: Progress, stopped: Callable[[], bool]) -> None:
-        """Download into a new file, from the part on that an earlier download left; errors as `fetch_object`."""
+        """Download into a new file, from the part on that an earlier download left; errors as `fetch_rest`."""
 
         def fetch(data: Path, tag: Path) -> bool:
             return fetch_object(url, data, self._limit, progress, stopped, tag)
 
-        try:
-            fetch_rest(url, file, self._folder, fetch)
-        except OSError as error:
-            raise DownloadFailed(url, f"cannot write to `{self._folder}`: {error.strerror}") from None
+        fetch_rest(url, file, self._folder, fetch)
 
 
 def fetch_object(url: str, file: Path, limit: int, progress: Progress, stopped: Callable[[], bool], tag: Path) -> bool:
@@ -58,8 +56,9 @@ def fetch_object(url: str, file: Path, limit: int, progress: Progress, stopped: 
         stopped: when true, the download ends and the file is left incomplete.
 
     Raises:
-        DownloadFailed: the store or the disk failed, a package is missing, or the download is too large, too slow, or
-            not what the store says that it is.
+        DownloadFailed: the store failed, a package is missing, or the download is too large, too slow, or not what the
+            store says that it is.
+        OSError: the disk is full.
     """
     try:
         # A group of its own: Ctrl-C in the daemon's terminal is the daemon's.
@@ -80,6 +79,8 @@ def fetch_object(url: str, file: Path, limit: int, progress: Progress, stopped: 
             process.stdin.write(json.dumps(order).encode() + b"\n")
         for event in _events(process, stopped):
             if "end" in event:
+                if event.get("full"):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 if event["end"]:
                     raise DownloadFailed(url, event["end"])
                 return True

@@ -20,11 +20,12 @@ from urllib.parse import unquote, urlsplit
 
 from tsctl.daemon import paths
 from tsctl.daemon.config.config import Config
-from tsctl.daemon.core.errors import ArchiveNotFound, DownloadFailed
+from tsctl.daemon.core.errors import ArchiveNotFound, NotStored
 from tsctl.daemon.models.archives.web import Progress, check_url, fetch
 from tsctl.daemon.targets import ARCHIVE_SUFFIXES, is_url, split_function
 
-# Downloads a URL into a new file; `stopped`: when true, ends early. Blocks: for a thread. Raises DownloadFailed.
+# Downloads a URL into a new file; `stopped`: when true, ends early. Blocks: for a thread. Raises DownloadFailed, or the
+# disk's OSError.
 Fetch = Callable[[str, Path, Progress, Callable[[], bool]], None]
 PLACE = "archive-"  # begins the name of a download's folder
 _LONGEST_NAME = 200  # bytes of a file's name, of which the end is kept, with the suffix; Linux takes 255
@@ -137,7 +138,7 @@ async def archive_of(
 
     Raises:
         ArchiveNotFound: there is no such archive, or its path or URL is not allowed.
-        DownloadFailed: the download failed, or passed a limit.
+        DownloadFailed, NotStored: as `downloaded`.
     """
     allowed = config.allowed_urls or ()
     if not is_url(url):
@@ -163,21 +164,23 @@ async def downloaded(url: str, folder: Path, fetcher: Fetch, progress: Progress)
         progress: called on the event loop.
 
     Raises:
-        DownloadFailed: the download failed, passed a limit, or cannot be stored.
+        DownloadFailed: the download failed, or passed a limit.
+        NotStored: this machine cannot write the archive, e.g. because the disk is full.
     """
-    stopped = threading.Event()
-    try:
-        place = _make_place(folder)
-    except OSError as error:
-        raise DownloadFailed(url, f"cannot write to `{folder}`: {error.strerror}") from None
+    stopped, place = threading.Event(), None
     name = PurePosixPath(unquote(urlsplit(url).path)).name.encode(errors="ignore")[-_LONGEST_NAME:]
-    file = place / (name.decode(errors="ignore") or "archive")
     try:
-        await _in_thread(lambda report: fetcher(url, file, report, stopped.is_set), progress)
+        try:
+            place = _make_place(folder)
+            file = place / (name.decode(errors="ignore") or "archive")
+            await _in_thread(lambda report: fetcher(url, file, report, stopped.is_set), progress)
+        except OSError as error:
+            raise NotStored(url, "downloaded", folder, error) from None
         yield file
     finally:
         stopped.set()
-        shutil.rmtree(place, ignore_errors=True)
+        if place is not None:
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def _make_place(folder: Path) -> Path:

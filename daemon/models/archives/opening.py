@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tsctl.daemon.config.config import Config
-from tsctl.daemon.core.errors import InvalidModel, NotUnpacked
+from tsctl.daemon.core.errors import InvalidModel, NotStored
 from tsctl.daemon.models.archives.digests import holds_its_files, sums_of
 from tsctl.daemon.models.archives.download import Fetch, archive_of, throttled
 from tsctl.daemon.models.archives.unpack import (
@@ -138,7 +138,7 @@ class Directories:
 
         Raises:
             InvalidModel: the archive is not the pinned one, damaged, too large or unsafe.
-            NotUnpacked: this machine cannot take the archive, e.g. because the disk is full.
+            NotStored: this machine cannot take the archive, e.g. because the disk is full.
         """
         loop = asyncio.get_running_loop()
         report = throttled(partial(loop.call_soon_threadsafe, partial(progress, "unpacking")))
@@ -146,7 +146,7 @@ class Directories:
             removing = bool(self._removals)
             try:
                 unpacked = await asyncio.to_thread(unpack, archive, self._folder, self._limits, report, pinned)
-            except NotUnpacked:
+            except NotStored:
                 if not removing:
                     raise
                 await self.removed()  # the disk may have been full of that

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from tsctl.daemon.core.errors import InvalidModel, NotUnpacked
+from tsctl.daemon.core.errors import InvalidModel, NotStored
 from tsctl.daemon.marfile import CHUNK, DAMAGED
 from tsctl.daemon.models.archives.digests import SteadyFile, holds_its_files, write_sums
 from tsctl.daemon.models.archives.readers import Members, open_archive, shown
@@ -79,7 +79,7 @@ def unpack(
     Raises:
         InvalidModel: the file is not the pinned one, is no archive, is damaged or too large, was written to meanwhile,
             or would write outside its directory.
-        NotUnpacked: this machine cannot unpack the archive, e.g. because the disk is full.
+        NotStored: this machine cannot unpack the archive, e.g. because the disk is full.
     """
     with open_steady(archive) as file:
         check_digest(archive.name, file.sha256, pinned)
@@ -98,7 +98,7 @@ def _unpack_to(target: Path, archive: Path, file: SteadyFile, limits: Limits, pr
     try:
         draft = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=models_dir))
     except OSError as error:
-        raise NotUnpacked(archive.name, models_dir, str(error.strerror)) from error
+        raise NotStored(archive.name, "unpacked", models_dir, error) from error
     altered = draft.with_name(f".altered-{draft.name}")
     try:
         with open_archive(file, limits.files) as (size, members):
@@ -118,7 +118,7 @@ def _unpack_to(target: Path, archive: Path, file: SteadyFile, limits: Limits, pr
         raise InvalidModel(f"The archive `{archive.name}` cannot be read: {shown(str(error))}.") from error
     except OSError as error:
         if error.errno in _OURS:
-            raise NotUnpacked(archive.name, models_dir, str(error.strerror)) from error
+            raise NotStored(archive.name, "unpacked", models_dir, error) from error
         raise InvalidModel(f"The archive `{archive.name}` cannot be unpacked: {error.strerror or error}.") from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)

@@ -107,14 +107,18 @@ def fetch(
         stopped: called before each chunk; when true, the download ends and the file is left incomplete.
 
     Raises:
-        DownloadFailed: the server or the disk failed, a redirection is not allowed, or the download is too large,
-            too slow, or incomplete.
+        DownloadFailed: the server failed, a redirection is not allowed, or the download is too large, too slow, or
+            incomplete.
+        OSError: the disk failed.
     """
-    try:
-        with file.open("xb") as written:
-            _Download(url, written, _opener(allowed), limit, progress, stopped).download(sleep)
-    except (OSError, HTTPException, ValueError) as error:  # URLError and HTTPError are OSErrors
-        raise DownloadFailed(url, _in_words(error)) from None
+    with file.open("xb") as written:
+        download = _Download(url, written, _opener(allowed), limit, progress, stopped)
+        try:
+            download.download(sleep)
+        except (OSError, HTTPException, ValueError) as error:  # URLError and HTTPError are OSErrors
+            if download.disk_failed:
+                raise
+            raise DownloadFailed(url, _in_words(error)) from None
 
 
 class _Download:
@@ -123,6 +127,7 @@ class _Download:
     Attributes:
         done, total: bytes that were written, and in all; 0 if the server sends no length.
         validator: the server's mark of the file's content, for `If-Range`; empty if it sends none.
+        disk_failed: bytes could not be written.
     """
 
     def __init__(
@@ -143,6 +148,7 @@ class _Download:
         self._deadline = time.monotonic() + LONGEST
         self.done = self.total = 0
         self.validator = ""
+        self.disk_failed = False
 
     def download(self, sleep: Callable[[float], None]) -> None:
         """Download, and ask again after a cut, until the file is whole.
@@ -161,6 +167,8 @@ class _Download:
             except HTTPError:
                 raise
             except (OSError, HTTPException) as error:
+                if self.disk_failed:  # no other answer helps
+                    raise
                 problem = error
             if self._stopped() or (problem is None and self.done >= self.total):
                 return
@@ -197,9 +205,17 @@ class _Download:
             piece = answer.read1(_CHUNK)
             if not piece:
                 return
-            self._written.write(piece)
+            self._write(piece)
             self.done += len(piece)
             self._progress(self.done, self.total)
+
+    def _write(self, piece: bytes) -> None:
+        try:
+            self._written.write(piece)
+            self._written.flush()  # else an error could come later, among those of the server
+        except OSError:
+            self.disk_failed = True
+            raise
 
 
 def _validator(headers: HTTPMessage) -> str:

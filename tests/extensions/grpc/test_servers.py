@@ -26,6 +26,8 @@ from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 
 pytestmark = pytest.mark.slow  # real sockets
 
+ADDRESSES = ("grpcAddresses", "grpcManagementAddresses")
+
 
 def made(
     root: Path, *addresses: str, tokens: Tokens | None = None, receiving: ReceiveBudget | None = None, **flags: str
@@ -112,6 +114,14 @@ async def test_tokens_open_what_they_open_over_http(tmp_path: Path, tokens: Toke
         assert await code_of_ping(servers.bound[0], owner=HEALTH) == "OK"
 
 
+async def test_the_addresses_of_predictions_and_of_management_are_told_apart(tmp_path: Path) -> None:
+    service = made(tmp_path, "127.0.0.1:0", grpc_management_address="127.0.0.2:0")
+    async with begun(service) as servers:
+        assert service.document() == {
+            name: [f"grpc://{place}"] for name, place in zip(ADDRESSES, servers.bound, strict=True)
+        }
+
+
 @pytest.mark.parametrize("inference", ["", "guest"], ids=["predictions are open", "predictions have a token"])
 async def test_one_port_serves_predictions_and_with_its_token_management(tmp_path: Path, inference: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -121,6 +131,7 @@ async def test_one_port_serves_predictions_and_with_its_token_management(tmp_pat
 
     async with begun(service) as servers:
         assert servers.bound == [address]
+        assert service.document() == {name: [f"grpc://{address}"] for name in ADDRESSES}
         for shown in ("", "guest", "boss"):
             predicts = await code_of(address, f"/{INFERENCE}/Ping", shown)
             manages = [

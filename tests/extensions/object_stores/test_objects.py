@@ -14,7 +14,7 @@ import pytest
 from tests.kit.archives import write_files
 from tests.kit.daemon import StubDaemon
 from tsctl.daemon import paths
-from tsctl.daemon.core.errors import ArchiveNotFound, DownloadFailed
+from tsctl.daemon.core.errors import ArchiveNotFound, DownloadFailed, NotStored
 from tsctl.daemon.extensions.object_stores import ObjectStoresExtension, objects
 from tsctl.daemon.extensions.object_stores.objects import ObjectStores, fetch_object
 from tsctl.daemon.models.archives.download import archive_of
@@ -69,6 +69,14 @@ async def test_what_failed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             pass
 
     assert os.listdir(stores.downloads) == []
+
+
+async def test_a_full_disk_is_no_fault_of_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(monkeypatch, 'print(\'{"end": "OSError: no room", "full": true}\')')
+
+    with pytest.raises(NotStored, match=r"`s3://b/m\.mar` cannot be downloaded into `.*`: No space left on device\."):
+        async with Stores(tmp_path).archive("s3://b/m.mar"):
+            pass
 
 
 async def test_a_download_that_is_given_up_ends_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,11 +2,13 @@
 
 import asyncio
 import contextlib
+import io
 import json
 import os
 import socket
 import threading
 from collections.abc import Iterator
+from errno import ENOSPC
 from functools import partial
 from pathlib import Path
 
@@ -16,11 +18,19 @@ from hypothesis import strategies as st
 
 from tests.kit.said import said_in
 from tests.models.archives.web import Web, serving_web
-from tsctl.daemon.core.errors import ArchiveNotFound, DownloadFailed
+from tsctl.daemon.core.errors import ArchiveNotFound, DownloadFailed, NotStored
 from tsctl.daemon.models.archives.download import Fetch, downloaded, local_path
 from tsctl.daemon.models.archives.web import check_url
 from tsctl.daemon.models.archives.web import fetch as fetch_by_http
 from tsctl.daemon.targets import is_url
+
+
+class FullFile(io.BytesIO):
+    """A file on a full disk."""
+
+    def write(self, data: object) -> int:
+        raise OSError(ENOSPC, os.strerror(ENOSPC))
+
 
 ALLOWED = ("https://models\\.example\\.com/.*", "file:///srv/models/.*")
 ANY = (".*",)
@@ -158,27 +168,45 @@ def test_a_redirection_to_what_is_not_allowed_is_not_followed(web: Web, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("content", "claim", "folder", "reason"),
+    ("content", "claim", "reason"),
     [
-        pytest.param(b"x" * 50, 1001, "", "the archive is larger than the 1000 bytes", id="says that it is too large"),
-        pytest.param(b"x" * 1001, None, "", "the archive is larger than the 1000 bytes", id="is too large"),
-        pytest.param(b"x" * 50, 51, "", "the download ended after 50 of 51 bytes", id="is cut short"),
-        pytest.param(None, None, "", r"archive from: {}/m.mar \(the server answered 404 Not Found\)$", id="is missing"),
-        pytest.param(b"x", None, "file/downloads", "cannot write to `.*/file/downloads`: Not a dir", id="no room"),
+        pytest.param(b"x" * 50, 1001, "the archive is larger than the 1000 bytes", id="says that it is too large"),
+        pytest.param(b"x" * 1001, None, "the archive is larger than the 1000 bytes", id="is too large"),
+        pytest.param(b"x" * 50, 51, "the download ended after 50 of 51 bytes", id="is cut short"),
+        pytest.param(None, None, r"archive from: {}/m.mar \(the server answered 404 Not Found\)$", id="is missing"),
     ],
 )
 def test_an_archive_is_refused_that(
-    web: Web, tmp_path: Path, content: bytes | None, claim: int | None, folder: str, reason: str
+    web: Web, tmp_path: Path, content: bytes | None, claim: int | None, reason: str
 ) -> None:
-    (tmp_path / "file").touch()
     if content is not None:
         web.files["/m.mar"], web.claims["/m.mar"] = content, claim
 
     with pytest.raises(DownloadFailed, match=reason.format(web.url)) as caught:
-        fetch(web, "/m.mar", tmp_path / folder)
+        fetch(web, "/m.mar", tmp_path)
 
     assert caught.value.status == 400
-    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"), [("file/downloads", "Not a directory"), ("full", "No space left on device")]
+)
+def test_what_this_machine_cannot_store_is_no_fault_of_the_server_which_is_not_asked_again(
+    web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, reason: str
+) -> None:
+    (tmp_path / "file").touch()
+    web.files["/m.mar"] = b"x" * 50
+    if place == "full":
+        monkeypatch.setattr(Path, "open", lambda path, mode: FullFile())
+
+    with pytest.raises(
+        NotStored, match=f"`{web.url}/m.mar` cannot be downloaded into `.*/{place}`: {reason}."
+    ) as caught:
+        fetch(web, "/m.mar", tmp_path / place)
+
+    assert caught.value.status == 507
+    assert len(web.asked) == (place == "full")
 
 
 @pytest.mark.parametrize(

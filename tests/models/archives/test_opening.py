@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import threading
+from errno import ENOSPC
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from tests.kit.archives import model_files, write_files, write_mar
 from tests.kit.build import make_config
 from tsctl.daemon import paths
-from tsctl.daemon.core.errors import ArchiveNotFound, Conflict, NotUnpacked
+from tsctl.daemon.core.errors import ArchiveNotFound, Conflict, NotStored
 from tsctl.daemon.models.archives import download, opening
 from tsctl.daemon.models.archives.opening import Archives, Contents, Directories
 from tsctl.daemon.models.archives.unpack import Limits, unpack
@@ -167,12 +168,12 @@ async def test_a_disk_that_is_full_of_what_is_being_removed_is_waited_for(
         full = not (removal.go.is_set() and freed)
         removal.go.set()
         if full:
-            raise NotUnpacked("m.mar", opened.folder, "No space left on device")
+            raise NotStored("m.mar", "unpacked", opened.folder, OSError(ENOSPC, "No space left on device"))
         return unpack(archive, *arguments)
 
     monkeypatch.setattr(opening, "unpack", unpacked)
     if freed:
         assert (await opened.open("m.mar")).directory.is_dir()
     else:
-        with pytest.raises(NotUnpacked, match="No space left"):
+        with pytest.raises(NotStored, match="No space left"):
             await opened.open("m.mar")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tsctl.errors import CliError
+from tsctl.errors import CliError, ServedByProgram
 
 FAILED = "the registered one has failed"
 REWRITTEN = "its archive has changed"
@@ -75,10 +75,10 @@ class DaemonState:
         """Check that a model is not served by a program, which alone decides about it.
 
         Raises:
-            CliError: the model is.
+            ServedByProgram: the model is.
         """
         if name in self.ephemeral:
-            raise CliError(f"`{name}` is served by a program, such as `tsctl serve`", "end that program first")
+            raise ServedByProgram(name)
 
 
 def read_state(document: Mapping[str, Any], store: Path | None) -> DaemonState:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tsctl.client import DaemonClient, model_path
-from tsctl.errors import CliError
+from tsctl.errors import CliError, ServedByProgram
 from tsctl.options import MORE_THAN_ZERO, content_type_option, json_option, kind_type, model_argument, sample_argument
 from tsctl.setting_text import NO_NAMES
 from tsctl.streams import echo, echo_json
@@ -165,7 +165,7 @@ def _apply(client: DaemonClient, path: str, names: str) -> dict[str, Any]:
     name, version = worker["modelName"], worker["modelVersion"]
     versions = [each for each in client.json("GET", "/tsctl/registrations")["versions"] if each["name"] == name]
     if any(each["ephemeral"] for each in versions):
-        raise CliError(f"`{name}` is served by a program, such as `tsctl serve`", "end that program first")
+        raise ServedByProgram(name)
     asked = next(each for each in versions if each["version"] == version)
     document: dict[str, Any] = work(
         client,

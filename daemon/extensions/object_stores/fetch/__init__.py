@@ -4,5 +4,6 @@ The daemon starts it for a registration, so that the clients of these stores, an
 daemon. Credentials and endpoints are those of the daemon's environment, as each client documents them.
 
     stdin    one line of JSON: url, file, limit (bytes), tag (a file)
-    stdout   lines of JSON: {"done": bytes, "total": bytes}, then {"end": ""} or {"end": "what failed"}
+    stdout   lines of JSON: {"done": bytes, "total": bytes}, then {"end": ""} or {"end": "what failed"}, with
+             "full": true where the disk is full
 """

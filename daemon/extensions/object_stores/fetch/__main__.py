@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from typing import Any
 
@@ -20,30 +21,32 @@ def main() -> None:
             told.write(json.dumps(event) + "\n")
             told.flush()
 
-        end = _download(
-            order["url"],
-            Path(order["file"]),
-            order["limit"],
-            lambda done, total: tell({"done": done, "total": total}),
-            Path(order["tag"]),
+        tell(
+            _download(
+                order["url"],
+                Path(order["file"]),
+                order["limit"],
+                lambda done, total: tell({"done": done, "total": total}),
+                Path(order["tag"]),
+            )
         )
-        tell({"end": end})
 
 
-def _download(url: str, file: Path, limit: int, progress: Progress, tag: Path) -> str:
-    """Return the failure in words; empty for none."""
+def _download(url: str, file: Path, limit: int, progress: Progress, tag: Path) -> dict[str, Any]:
+    """Return the event of the end, with the failure in words; empty for none."""
     try:
         download(open_object(url), file, limit, progress, tag)
     except FetchError as error:
-        return str(error)
+        return {"end": str(error)}
     except Exception as error:  # noqa: BLE001 - the clients' errors have no class in common
         status = getattr(getattr(error, "response", None), "status_code", None)
         if isinstance(error, FileNotFoundError) or status == 404:
-            return "there is no such object"
+            return {"end": "there is no such object"}
         if isinstance(error, PermissionError) or status in (401, 403):
-            return f"not allowed ({_first_line(error)}): credentials are read from the daemon's environment"
-        return _first_line(error)
-    return ""
+            return {"end": f"not allowed ({_first_line(error)}): credentials are read from the daemon's environment"}
+        full = isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT)
+        return {"end": _first_line(error), "full": full}
+    return {"end": ""}
 
 
 def _first_line(error: Exception) -> str:
