@@ -57,25 +57,3 @@ def test_torchserves_command_line_starts_the_models_it_names(idle: Served) -> No
     eventually(lambda: all_ready(idle, 2), "both are loaded")
     assert [model["name"] for model in idle.status["models"]] == ["one", "two"]
     assert settings(idle)["restore"] == (False, "flag")
-
-
-def test_snapshots_are_written_where_torchserve_writes_them_and_a_daemon_starts_from_one(idle: Served) -> None:
-    logs = idle.folder / "logs"
-    idle.environment["LOG_LOCATION"] = str(logs)
-    file = configure(idle, "default_response_timeout=77")
-    idle.start("--ts-config", file)
-    idle.register("echo", "--workers", "2", "--batch-size", "4")
-    idle.stop()
-
-    kinds = [each.name.partition("-")[2] for each in sorted((logs / "config").iterdir())]
-    assert kinds == ["startup.cfg", "snapshot.cfg", "shutdown.cfg"]
-
-    idle.environment["TSCTL_STATE_DIR"] = str(idle.folder / "another")
-    snapshot = next((logs / "config").glob("*-shutdown.cfg"))
-    idle.start("--ts-config", str(snapshot), "--ncs")
-    eventually(lambda: all_ready(idle, 1), "the snapshot's model is loaded")
-    described = idle.describe("echo")
-    assert (described["minWorkers"], described["batchSize"], described["responseTimeout"]) == (2, 4, 77)
-    assert settings(idle)["response_timeout"] == (77.0, f"file {snapshot}")
-    idle.stop()
-    assert len(list((logs / "config").iterdir())) == 3, "without a restore none is written"

@@ -11,6 +11,7 @@ import pytest
 
 from tests.e2e.served import ARCHIVES, PATIENCE, TSCTL, Served, eventually
 from tsctl.daemon.marfile import Packing, write_archive
+from tsctl.extension import names
 from tsctl.terminal.examples import all_examples
 
 MINUTES = ("tune", "optimize", "demo")  # whose lines are parsed only, in tests/tsctl/terminal/test_help.py
@@ -29,11 +30,12 @@ READS = (
 )  # fmt: skip
 # One of each kind of verb.
 THIN = (
-    "tsctl run --model-store models --models ALL", "tsctl stop && tsctl start", "tsctl status", "tsctl top",
-    "tsctl config", "tsctl logs -f scorer", "tsctl metrics", "tsctl archive handler.py", "tsctl new scorer",
+    "tsctl run --model-store models --models ALL", "tsctl stop && tsctl start", "tsctl status",
+    "tsctl config", "tsctl logs -f scorer", "tsctl archive handler.py", "tsctl new scorer",
     "tsctl check handler.py sample.json", "tsctl register scorer.mar --replace", "tsctl describe scorer",
     "tsctl predict scorer sample.json", "tsctl bench scorer sample.json -c 16 -n 500", "tsctl doctor",
     "source <(tsctl completion bash)", "tsctl set scorer --batch-size 8 --max-delay 5",
+    *(line for name, line in (("live", "tsctl top"), ("prometheus", "tsctl metrics")) if name in names()),
 )  # fmt: skip
 HANDLER = """
 print("scorer is ready", flush=True)
@@ -125,6 +127,7 @@ class World:
         }  # fmt: skip
 
 
+@pytest.mark.thin
 def test_the_thin_ones_are_examples() -> None:
     assert set(THIN) <= {example.line for pair in all_examples().values() for example in pair}
 

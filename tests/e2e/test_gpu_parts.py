@@ -53,6 +53,7 @@ def test_the_metrics_name_each_part(served: Served) -> None:
     assert 'DeviceId="1"' in served.metrics
 
 
+@needs("residency")
 def test_a_number_of_gpus_leaves_the_first_parts_and_a_budget_is_of_each(cards: Cards, idle: Served) -> None:
     idle.environment |= {"TSCTL_GPUS": "1", "TSCTL_MODELS_MEMORY": "gpu=500MiB"}
     start_on(idle, cards)

@@ -7,6 +7,7 @@ import pytest
 from tests.e2e.on_cards import BATCH, PIXELS, pack_image_classifier, pack_on_card, send_batch, start_on
 from tests.e2e.served import Served, eventually, running
 from tests.kit.null_gpu.cards import Cards, Delta, Did, OnCards, cards_or_skip
+from tests.kit.shelf import needs
 from tsctl.handlers.builtin.support.readers import SLOTS
 
 
@@ -91,7 +92,13 @@ def test_the_memory_that_readers_write_to_is_pinned(classifies: OnCards) -> None
     assert classifies["pinned"] >= (1 + SLOTS) * BATCH * PIXELS
 
 
-@pytest.mark.parametrize(("name", "further"), [("other", ""), ("narrow", "optimize: [fast_images, bf16, graph]\n")])
+@pytest.mark.parametrize(
+    ("name", "further"),
+    [
+        ("other", ""),
+        pytest.param("narrow", "optimize: [fast_images, bf16, graph]\n", marks=needs("optimizing")),
+    ],
+)
 def test_a_batch_that_is_prepared_otherwise_goes_the_same_way(
     name: str, further: str, served: Served, cards: Cards
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.screen import Screen
 from tests.e2e.served import Served, eventually
+from tests.kit.shelf import needs
 
 LONG = "a-model-whose-name-has-forty-characters1"
 LOADS = """
@@ -66,12 +67,11 @@ def test_output_of_a_checked_handler_stands_above_the_live_line(open_screen: Ope
 @pytest.mark.parametrize(
     ("line", "until"),
     [
-        ("tsctl check handler.py", "loading step 2"),
-        ("tsctl check handler.py sample.json", "running sample.json"),
-        ("tsctl tune waits waits.json --clients 4", "measuring"),
-        ("tsctl optimize waits waits.json", "waits with none"),
+        pytest.param("tsctl check handler.py", "loading step 2", id="check loads"),
+        pytest.param("tsctl check handler.py sample.json", "running sample.json", id="check runs"),
+        pytest.param("tsctl tune waits waits.json --clients 4", "measuring", id="tune"),
+        pytest.param("tsctl optimize waits waits.json", "waits with none", id="optimize", marks=needs("optimizing")),
     ],
-    ids=["check loads", "check runs", "tune", "optimize"],
 )
 def test_ctrl_c_exits_with_130_and_leaves_no_frame(
     open_screen: Open, waits: str, tmp_path: Path, line: str, until: str

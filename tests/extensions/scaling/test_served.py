@@ -35,4 +35,3 @@ def test_a_worker_is_added_while_requests_wait_and_describe_shows_why(served: Se
     assert added.endswith(" ms > 50 ms")
     (shown,) = [line for line in served.tsctl("describe", "answer").splitlines() if "autoscaling" in line]
     assert "1 to 2 workers, target 50 ms, predicted wait " in shown
-    assert 'tsctl_workers_max{model="answer",version="1.0"} 2.0' in served.tsctl("metrics")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.served import Served, eventually
+from tests.e2e.test_configuration import all_ready, configure, settings
 
 STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{3}"
 
@@ -66,3 +67,25 @@ def test_an_upgrade_goes_on_with_the_same_files(idle: Served, tmp_path: Path) ->
 
     line = r'"POST /predictions/measures HTTP/1\.1" 200 \d+$'
     eventually(lambda: has(tmp_path / "logs" / "access_log.log", line), "the new daemon writes there")
+
+
+def test_snapshots_are_written_where_torchserve_writes_them_and_a_daemon_starts_from_one(idle: Served) -> None:
+    logs = idle.folder / "logs"
+    idle.environment["LOG_LOCATION"] = str(logs)
+    file = configure(idle, "default_response_timeout=77")
+    idle.start("--ts-config", file)
+    idle.register("echo", "--workers", "2", "--batch-size", "4")
+    idle.stop()
+
+    kinds = [each.name.partition("-")[2] for each in sorted((logs / "config").iterdir())]
+    assert kinds == ["startup.cfg", "snapshot.cfg", "shutdown.cfg"]
+
+    idle.environment["TSCTL_STATE_DIR"] = str(idle.folder / "another")
+    snapshot = next((logs / "config").glob("*-shutdown.cfg"))
+    idle.start("--ts-config", str(snapshot), "--ncs")
+    eventually(lambda: all_ready(idle, 1), "the snapshot's model is loaded")
+    described = idle.describe("echo")
+    assert (described["minWorkers"], described["batchSize"], described["responseTimeout"]) == (2, 4, 77)
+    assert settings(idle)["response_timeout"] == (77.0, f"file {snapshot}")
+    idle.stop()
+    assert len(list((logs / "config").iterdir())) == 3, "without a restore none is written"
