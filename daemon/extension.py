@@ -39,7 +39,6 @@ class Extension:
     settings: "tuple[Setting, ...]" = ()  # rows of the daemon's settings (daemon/tables.py)
     model_settings: "tuple[ModelSetting, ...]" = ()
     events: tuple[EventRow, ...] = ()
-    help_groups: tuple[tuple[str, tuple[str, ...]], ...] = ()  # titles of `--help` → the names of rows above
     metrics: tuple[MetricRow, ...] = ()  # whose samples its service returns, unless it shows them itself
     batch_reasons: tuple[tuple[str, str], ...] = ()  # for which its dispatcher sends batches, with their meaning
     protocol: ClientProtocol | None = None

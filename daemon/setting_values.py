@@ -8,7 +8,7 @@ Standard library only: the command line imports this module.
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,6 +38,7 @@ class Setting:
         opens: what the daemon does with the file or directory: reads it, or writes into it; empty for neither.
         manages: names the addresses, a list, at which clients with the management token manage; empty for other values.
         everyday: whether its option is in the short help of `tsctl start`.
+        group: the title above its option in the help.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Setting:
     opens: Literal["", "read", "write"] = ""
     manages: str = ""
     everyday: bool = False
+    group: str = ""
 
     @property
     def flag(self) -> str:
@@ -60,6 +62,11 @@ class Setting:
     @property
     def variable(self) -> str:
         return "TSCTL_" + self.name.upper()
+
+
+def grouped(title: str, *settings: Setting) -> tuple[Setting, ...]:
+    """Return settings whose options are below this title in the help."""
+    return tuple(replace(each, group=title) for each in settings)
 
 
 def parse_path(text: str) -> Path:

@@ -11,6 +11,7 @@ Standard library only: the command line imports this module.
 from tsctl.daemon.setting_values import (
     MIB,
     Setting,
+    grouped,
     parse_boolean,
     parse_count,
     parse_envelope,
@@ -30,7 +31,8 @@ from tsctl.daemon.setting_values import (
     parse_timeout,
 )
 
-CORE_SETTINGS: tuple[Setting, ...] = (
+_PLACES = grouped(
+    "Places and models",
     Setting("socket", None, parse_path, "PATH", "The control socket [default: in $XDG_RUNTIME_DIR or /tmp/tsctl-UID]."),
     Setting(
         "state_dir",
@@ -70,6 +72,10 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "Restore the models that the last run had registered.",
         everyday=True,
     ),
+)
+
+_ADDRESSES = grouped(
+    "Addresses",
     Setting(
         "inference_address",
         "127.0.0.1:8080",
@@ -194,6 +200,10 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "private_key_file",
         opens="read",
     ),
+)
+
+_LIMITS = grouped(
+    "Limits and timeouts",
     Setting(
         "grace",
         30.0,
@@ -257,6 +267,10 @@ CORE_SETTINGS: tuple[Setting, ...] = (
     Setting("keep_alive", 75.0, parse_seconds, "SECONDS", "How long an idle connection stays open."),
     Setting("archive_bytes", 16 * 1024 * MIB, parse_size, "BYTES", "The most bytes that one archive may unpack to."),
     Setting("archive_files", 10_000, parse_count, "FILES", "The most files and directories that one archive may hold."),
+)
+
+_WORKERS = grouped(
+    "Workers and handlers",
     Setting(
         "install_requirements",
         False,
@@ -329,6 +343,10 @@ CORE_SETTINGS: tuple[Setting, ...] = (
     Setting(
         "template", True, parse_boolean, "true|false", "Fork workers from a process that has imported torch already."
     ),
+)
+
+_LOGS = grouped(
+    "Logs, metrics and traces",
     Setting("access_log", True, parse_boolean, "true|false", "Log a line for each request."),
     Setting(
         "log_level",
@@ -351,3 +369,5 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         opens="read",
     ),
 )
+
+CORE_SETTINGS: tuple[Setting, ...] = (*_PLACES, *_ADDRESSES, *_LIMITS, *_WORKERS, *_LOGS)

@@ -1,7 +1,7 @@
 """Arguments and options that several verbs share: the model, and the settings of the daemon and of a model."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,75 +10,12 @@ from click.shell_completion import CompletionItem
 
 from tsctl.completion import complete_file, complete_model
 from tsctl.daemon import paths
-from tsctl.daemon.extension import Extension
 from tsctl.daemon.model_settings import ModelSetting, ValueKind
 from tsctl.daemon.model_settings.kinds import Boolean, Choice
-from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.setting_values import MIB, parse_boolean, parse_models
 from tsctl.daemon.tables import MODEL_SETTINGS, SETTINGS
 from tsctl.errors import CliError
 from tsctl.terminal.verb import GroupedOption
-
-_CORE_DAEMON: dict[str, tuple[str, ...]] = {
-    "Places and models": ("socket", "state_dir", "ts_config", "model_store", "models", "restore"),
-    "Addresses": (
-        "inference_address", "metrics_address", "metrics", "management_address", "management_without_token",
-        "enable_model_api",
-        "token_file", "inference_token_file", "allowed_host", "allowed_urls",
-        "trusted_proxies",
-        "cors_allowed_origin", "cors_allowed_methods", "cors_allowed_headers", "certificate_file",
-        "private_key_file",
-    ),
-    "Limits and timeouts": (
-        "grace", "max_request_size", "max_receiving_bytes", "max_sending_bytes", "queue_jobs", "queue_bytes",
-        "ready_when_full", "response_timeout", "startup_timeout", "header_timeout", "body_timeout", "keep_alive",
-        "archive_bytes", "archive_files",
-    ),
-    "Workers and handlers": (
-        "install_requirements", "default_workers", "gpus", "default_handler", "envelope", "decode_input",
-        "limit_image_pixels", "hide_environment",
-        "template",
-    ),
-    "Logs, metrics and traces": (
-        "access_log", "log_level", "log_format", "metrics_config",
-    ),
-}  # fmt: skip
-_CORE_MODEL: dict[str, tuple[str, ...]] = {
-    "Batching": ("batch_size", "max_delay", "policy"),
-    "Workers": (
-        "workers",
-        "max_workers",
-        "startup_timeout",
-        "max_memory",
-        "cpus",
-        "threads",
-    ),
-    "Queue and timeouts": ("response_timeout", "queue_jobs", "queue_bytes", "queue_timeout", "client_timeout"),
-    "Failures and recording": ("retry", "isolate"),
-}
-
-
-def _with_extensions(
-    groups: dict[str, tuple[str, ...]], rows_of: Callable[[Extension], Iterable[str]]
-) -> dict[str, tuple[str, ...]]:
-    """Return the groups with the rows of extensions at the end of theirs, or in groups of their own."""
-    found = dict(groups)
-    for extension in EXTENSIONS:
-        rows = set(rows_of(extension))
-        for title, names in extension.help_groups:
-            if own := [name for name in names if name in rows]:
-                found[title] = (*found.get(title, ()), *own)
-    return found
-
-
-DAEMON = _with_extensions(_CORE_DAEMON, lambda extension: (row.name for row in extension.settings))
-MODEL = _with_extensions(_CORE_MODEL, lambda extension: (row.name for row in extension.model_settings))
-
-
-def group_of(name: str, groups: dict[str, tuple[str, ...]]) -> str:
-    """Return the title above a setting's option; "Other settings" for one that no group names."""
-    return next((title for title, names in groups.items() if name in names), "Other settings")
-
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -209,7 +146,7 @@ def _model_options(function: F, describe: Callable[[ModelSetting], str], rows: S
             value = {"type": click.Choice(row.kind.words)}
         else:
             value = {"type": kind_type(row.kind), "metavar": row.kind.metavar}
-        option = click.option(flag, name, cls=GroupedOption, group=group_of(name, MODEL), help=describe(row), **value)
+        option = click.option(flag, name, cls=GroupedOption, group=row.group, help=describe(row), **value)
         function = option(function)
     return function
 
@@ -247,14 +184,13 @@ def setting_options(function: F) -> F:
         if setting.name == _ADDRESS:
             value |= {"callback": _take_address}
         text = setting.help + default
-        group = group_of(setting.name, DAEMON)
         option = click.option(
-            flag, setting.name, cls=GroupedOption, group=group, everyday=setting.everyday, help=text, **value
+            flag, setting.name, cls=GroupedOption, group=setting.group, everyday=setting.everyday, help=text, **value
         )
         function = option(function)
         if setting.name == _ADDRESS:
             for add in (port_option, host_option):
-                function = add(function, group=group, is_eager=True, expose_value=False, callback=_take_part)
+                function = add(function, group=setting.group, is_eager=True, expose_value=False, callback=_take_part)
     return function
 
 

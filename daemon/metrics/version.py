@@ -1,6 +1,7 @@
 """The metrics of one version of a model, as reported by its model and its dispatcher."""
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 from tsctl.daemon.core.errors import DaemonError
@@ -54,6 +55,11 @@ class MetricsListener(Protocol):
 
 
 GOOD, BAD = "good", "bad"
+# The attributes of a version's counters and histograms, by the names under which an upgrade hands them over.
+_COUNTERS = ("batches", "expirations", "codes", "refusals", "exits", "given_up", "excused", "afterwards", "tally")
+_HISTOGRAMS = {"given_up": "given_up_times", "unheard": "unheard_times"} | {
+    name: name for name in ("ok", "failed", "late", "queue_time", "batch_size", "inference_time", "rejected", "held_up")
+}
 
 
 class Sums:
@@ -88,11 +94,11 @@ class VersionMetrics:
         excused: those of 500 and more that do not count against the version (core/job.py), by whose doing.
         afterwards: jobs that a worker has ended with after their clients had given up or left, by verdict.
         refusals: requests that were refused before they were run, by reason.
-        retried: how often a request returned to the queue after its worker had begun and not answered it.
-        starts: workers that were started.
+        tally: by name: `retried`, how often a request returned to the queue after its worker had begun and not answered
+            it; `starts` of workers; `isolated`, batches whose jobs ran alone after the handler raised, and
+            `failed_alone`, how many of those jobs failed.
         exits: workers that ended, by how: see `tsctl.daemon.workers.engine.Exit`.
         crashing: several workers in a row have ended while they ran a batch, without an answer between.
-        isolated, failed_alone: batches whose jobs ran alone after the handler raised, and how many of those failed.
         ok, failed, late: the times of requests that a worker had, from complete receipt to the answer, in buckets of
             `FINE`: with a status below 400, with one from 500 on, and of those that expired by an operator's limit.
         rejected, given_up_times, held_up, unheard_times: the same of those that count neither way: with a status of
@@ -120,7 +126,7 @@ class VersionMetrics:
         self.afterwards: Counter[str] = Counter()
         self.codes: Counter[int] = Counter()
         self.refusals: Counter[str] = Counter()
-        self._tally: Counter[str] = Counter()  # what the properties of these names tell
+        self.tally: Counter[str] = Counter()
         self.exits: Counter[str] = Counter()
         self.crashing = False
         self.ok, self.failed, self.late = Histogram(FINE), Histogram(FINE), Histogram(FINE)
@@ -192,22 +198,6 @@ class VersionMetrics:
         """Let the last minute begin now."""
         self.window = Window(self.counts)
 
-    @property
-    def retried(self) -> int:
-        return self._tally["retried"]
-
-    @property
-    def starts(self) -> int:
-        return self._tally["starts"]
-
-    @property
-    def isolated(self) -> int:
-        return self._tally["isolated"]
-
-    @property
-    def failed_alone(self) -> int:
-        return self._tally["failed_alone"]
-
     def refused(self, error: DaemonError) -> Ending:
         """Count a request that is answered with this error, and was not run; return the ending."""
         ending = ending_of_refusal(error)
@@ -223,10 +213,10 @@ class VersionMetrics:
 
     def returned_begun(self) -> None:
         """Count a request that returned to the queue after a worker had begun it."""
-        self._tally["retried"] += 1
+        self.tally["retried"] += 1
 
     def worker_started(self) -> None:
-        self._tally["starts"] += 1
+        self.tally["starts"] += 1
 
     def requested(self, job: Job) -> None:
         """Count a request, whether it will be accepted or not."""
@@ -329,8 +319,8 @@ class VersionMetrics:
 
     def batch_isolated(self, isolation: Isolation) -> None:
         """Count a batch for which the handler raised, and whose jobs ran alone."""
-        self._tally["isolated"] += 1
-        self._tally["failed_alone"] += isolation.failed
+        self.tally["isolated"] += 1
+        self.tally["failed_alone"] += isolation.failed
 
     def continue_from(self, other: "VersionMetrics") -> None:
         """Continue the counters of the same version, registered earlier; both may still count, so they share them."""
@@ -345,40 +335,30 @@ class VersionMetrics:
     def take_over(self, other: "VersionMetrics") -> None:
         """Share all counts with the same version, which this one replaces, and which may still answer requests."""
         other.exits.update(self.exits)  # this one's workers have started, and may have ended
-        other._tally.update(self._tally)
+        other.tally.update(self.tally)
         self._share_counters(other)
-        self.ok, self.failed, self.late, self.queue_time = other.ok, other.failed, other.late, other.queue_time
-        self.rejected, self.given_up_times = other.rejected, other.given_up_times
-        self.held_up, self.unheard_times = other.held_up, other.unheard_times
-        self.batch_size, self.inference_time = other.batch_size, other.inference_time
-        self.window = other.window
+        self._share(other, ("window", *_HISTOGRAMS.values()))
         self.emitted.stages = other.emitted.stages
         self.emitted.continue_from(other.emitted)
 
     @property
     def counters(self) -> dict[str, Counter[Any]]:
         """All counters by their names, which an upgrade hands over (totals.py)."""
-        return {
-            "batches": self.batches, "expirations": self.expirations, "codes": self.codes, "refusals": self.refusals,
-            "exits": self.exits, "given_up": self.given_up, "excused": self.excused, "afterwards": self.afterwards,
-            "tally": self._tally,
-        }  # fmt: skip
+        return {name: getattr(self, name) for name in _COUNTERS}
 
     @property
     def histograms(self) -> dict[str, Histogram]:
         """All histograms by their names, which an upgrade hands over, too."""
-        return {
-            "ok": self.ok, "failed": self.failed, "late": self.late, "queue_time": self.queue_time,
-            "batch_size": self.batch_size, "inference_time": self.inference_time, "rejected": self.rejected,
-            "given_up": self.given_up_times, "held_up": self.held_up, "unheard": self.unheard_times,
-        } | {f"stage {name}": each for name, each in self.emitted.stages.items()}  # fmt: skip
+        own = {name: getattr(self, attribute) for name, attribute in _HISTOGRAMS.items()}
+        return own | {f"stage {name}": each for name, each in self.emitted.stages.items()}
 
     def _share_counters(self, other: "VersionMetrics") -> None:
-        self.named, self.unnamed = other.named, other.unnamed
         self._counts = None
-        self.batches, self.expirations, self._tally = other.batches, other.expirations, other._tally
-        self.codes, self.refusals, self.exits = other.codes, other.refusals, other.exits
-        self.given_up, self.excused, self.afterwards = other.given_up, other.excused, other.afterwards
+        self._share(other, ("named", "unnamed", *_COUNTERS))
+
+    def _share(self, other: "VersionMetrics", attributes: Iterable[str]) -> None:
+        for name in attributes:
+            setattr(self, name, getattr(other, name))
 
 
 def _sum_of(*parts: Histogram) -> Histogram:

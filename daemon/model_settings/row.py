@@ -19,6 +19,7 @@ class ModelSetting:
         yaml: the key in model-config.yaml; empty if an archive cannot set the value.
         rest: the parameter of `POST /models`, and of `PATCH` if changeable; empty if there is none.
         flag: the option of `tsctl register` and `tsctl set`; empty if there is none.
+        group: the title above the option in the help.
         yaml_kind: the kind in model-config.yaml, if the unit differs there.
         default: None if the daemon works out the value (see `help`).
         daemon: the daemon's setting that holds the default; empty if `default` does.
@@ -37,6 +38,7 @@ class ModelSetting:
     yaml: str = ""
     rest: str = ""
     flag: str = ""
+    group: str = ""
     yaml_kind: ValueKind | None = None
     default: Any = None
     daemon: str = ""

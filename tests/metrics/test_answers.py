@@ -67,7 +67,7 @@ def test_a_request_whose_worker_dies_is_retried_and_answered_once() -> None:
     bench.workers[0].die()
     bench.clock.advance(10.0)
 
-    assert bench.metrics.retried == 1
+    assert bench.metrics.tally["retried"] == 1
     assert bench.metrics.codes == {200: 1}
 
 
@@ -79,7 +79,7 @@ def test_each_worker_is_counted_when_it_starts_and_by_its_end() -> None:
     bench.model.scale(0, 0)
     bench.clock.advance(10.0)
 
-    assert bench.metrics.starts == 2
+    assert bench.metrics.tally["starts"] == 2
     assert sum(bench.metrics.exits.values()) == 2
     assert bench.metrics.exits["stopped"] == 1
     assert set(bench.metrics.exits) <= set(ENDS)
@@ -95,4 +95,4 @@ def test_a_version_that_takes_over_continues_all_counts() -> None:
     old.clock.advance(10.0)
 
     assert new.metrics.codes == {200: 2}
-    assert new.metrics.starts == 2
+    assert new.metrics.tally["starts"] == 2

@@ -113,7 +113,7 @@ def test_a_version_that_still_finishes_what_it_has_goes_on_counting_for_the_one_
 
     assert after.named.requests + after.unnamed.requests == 1
     assert (after.batches, after.expirations) == ({"full": 1}, {"worker": 1})
-    assert (after.isolated, after.failed_alone) == (2, 3), "its own, too"
+    assert (after.tally["isolated"], after.tally["failed_alone"]) == (2, 3), "its own, too"
 
 
 def test_a_version_that_is_not_traced_keeps_no_examples() -> None:

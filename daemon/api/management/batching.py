@@ -59,7 +59,7 @@ def batching_of(model: ModelVersion) -> dict[str, Any]:
         "longestHoldMs": _ms(dispatcher.longest_hold),
         "reasons": dict(sorted(dispatcher.reasons.items())),
         "expired": {where: dispatcher.expired[where] for where in ("queue", "worker")},
-        "isolated": {"batches": model.metrics.isolated, "requestsFailed": model.metrics.failed_alone},
+        "isolated": {"batches": model.metrics.tally["isolated"], "requestsFailed": model.metrics.tally["failed_alone"]},
         "meanings": {reason: BATCH_REASONS[reason] for reason in sorted(dispatcher.reasons)},
         "sizes": sizes,
         "ranges": [{"sizes": label, "batches": count} for label, count in size_bars(sizes)],

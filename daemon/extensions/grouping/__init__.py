@@ -16,6 +16,7 @@ class GroupingExtension(Extension):
     model_settings = (
         ModelSetting(
             name="group_by_length",
+            group="Batching",
             kind=Boolean(),
             label="grouping by length",
             help="Form batches of requests with similar lengths, for models that pad to the longest; if it is not said,"
@@ -28,7 +29,6 @@ class GroupingExtension(Extension):
         ),
     )
     events = (EventRow("grouped", "info", "batches are formed of requests with similar lengths: the model pads"),)
-    help_groups = (("Batching", ("group_by_length",)),)
 
     def install(self, kernel: Kernel) -> Service:
         from tsctl.daemon.extensions.grouping.service import GroupingService

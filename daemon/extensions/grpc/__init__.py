@@ -20,7 +20,7 @@ from typing import Any
 
 from tsctl.daemon.declarations import FileKey
 from tsctl.daemon.extension import Extension, Kernel, Service
-from tsctl.daemon.setting_values import Setting, parse_names
+from tsctl.daemon.setting_values import Setting, grouped, parse_names
 
 
 def _asks_for_tls(value: str) -> bool:
@@ -29,7 +29,8 @@ def _asks_for_tls(value: str) -> bool:
 
 class GrpcExtension(Extension):
     name = "grpc"
-    settings = (
+    settings = grouped(
+        "Addresses",
         Setting(
             "grpc_address", None, parse_names, "ADDRESSES",
             "Comma-separated addresses of gRPC predictions and health checks, HOST:PORT [default: none].",
@@ -41,7 +42,6 @@ class GrpcExtension(Extension):
             manages="gRPC management address",
         ),
     )  # fmt: skip
-    help_groups = (("Addresses", ("grpc_address", "grpc_management_address")),)
     file_keys = (
         FileKey("grpc_inference_address", read=True),
         FileKey("grpc_inference_port", read=True),

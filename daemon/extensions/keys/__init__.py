@@ -5,7 +5,7 @@ known_clients   all of them: `--keys-file`, which is read again when it changes
 
 from tsctl.daemon.declarations import EventRow
 from tsctl.daemon.extension import Extension, Kernel, Service
-from tsctl.daemon.setting_values import Setting, parse_path
+from tsctl.daemon.setting_values import Setting, grouped, parse_path
 
 LEAST_RATE, MOST_RATE = 1e-6, 1e6  # predictions a second
 CLIENT_NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"  # as a pattern
@@ -13,7 +13,8 @@ CLIENT_NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"  # as a pattern
 
 class KeysExtension(Extension):
     name = "keys"
-    settings = (
+    settings = grouped(
+        "Addresses",
         Setting(
             "keys_file", None, parse_path, "FILE",
             "The clients of the inference API, by the SHA-256 of their keys.", opens="read",
@@ -23,7 +24,6 @@ class KeysExtension(Extension):
         EventRow("keys-read", "info", "the keys file has changed, and counts"),
         EventRow("keys-invalid", "error", "the keys file has changed and cannot be used; what it said before counts"),
     )
-    help_groups = (("Addresses", ("keys_file",)),)
 
     def install(self, kernel: Kernel) -> Service | None:
         config = kernel.config

@@ -20,7 +20,7 @@ from tsctl.daemon.declarations import EventRow, Operations
 from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.model_settings.kinds import ValueKind
 from tsctl.daemon.model_settings.row import ModelSetting
-from tsctl.daemon.setting_values import Setting
+from tsctl.daemon.setting_values import Setting, grouped
 from tsctl.handlers.names import ALLOWED_OPTIMIZATIONS, parse_optimizations
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ def trials_dir(state_dir: "Path") -> "Path":
 
 class OptimizingExtension(Extension):
     name = "optimizing"
-    settings = (
+    settings = grouped(
+        "Workers and handlers",
         Setting(
             "auto_optimize", BUILT_IN, parse_wish, "CHOICE",
             "Models for which the fastest optimizations are found by a trial: built-in (image classifiers and"
@@ -76,6 +77,7 @@ class OptimizingExtension(Extension):
     model_settings = (
         ModelSetting(
             name="optimize",
+            group="Workers",
             kind=Optimizations(),
             label="optimizations",
             help="Optimizations of the model, or `auto` for the fastest, found by a trial; the handler's own by "
@@ -95,7 +97,6 @@ class OptimizingExtension(Extension):
         ),
         EventRow("optimized", "info", "workers with the set that a trial has chosen have taken over"),
     )
-    help_groups = (("Workers and handlers", ("auto_optimize",)), ("Workers", ("optimize",)))
 
     def configure(
         self, values: dict[str, Any], keys: Mapping[str, str], environment: Mapping[str, str]

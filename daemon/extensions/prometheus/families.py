@@ -108,8 +108,8 @@ def ours(metrics: Metrics) -> Iterator[MetricFamily]:
         if n
     ]
     yield numbers("tsctl_requests_expired_total", expired)
-    yield numbers("tsctl_isolated_batches_total", [(la, v.isolated) for la, v in counted])
-    yield numbers("tsctl_isolated_failures_total", [(la, v.failed_alone) for la, v in counted])
+    yield numbers("tsctl_isolated_batches_total", [(la, v.tally["isolated"]) for la, v in counted])
+    yield numbers("tsctl_isolated_failures_total", [(la, v.tally["failed_alone"]) for la, v in counted])
     # A version that has had no worker has none of these: of hundreds that are loaded on demand, most are left out.
     live = [(_version(each), each) for each in metrics.versions if _lived(each)]
     yield numbers("tsctl_model_crashing", [(labels, int(v.crashing)) for labels, v in live])
@@ -169,8 +169,8 @@ def _answers(counted: Sequence[tuple[Labels, VersionMetrics]], labels: Sequence[
         (la | {"reason": why}, n) for la, v in counted for why, n in sorted((zeros[_lived(v)] | v.refusals).items())
     ]
     yield numbers("tsctl_requests_refused_total", refused)
-    yield numbers("tsctl_requests_retried_total", [(la, v.retried) for la, v in counted])
-    yield numbers("tsctl_worker_starts_total", [(la, v.starts) for la, v in counted])
+    yield numbers("tsctl_requests_retried_total", [(la, v.tally["retried"]) for la, v in counted])
+    yield numbers("tsctl_worker_starts_total", [(la, v.tally["starts"]) for la, v in counted])
     received = [(la, v.named.received + v.unnamed.received) for la, v in counted]
     yield numbers("tsctl_request_bytes_total", received)
     sent = [(la, v.named.sent + v.unnamed.sent) for la, v in counted]
@@ -181,7 +181,7 @@ def _answers(counted: Sequence[tuple[Labels, VersionMetrics]], labels: Sequence[
 
 def _lived(each: VersionMetrics) -> bool:
     """Return whether a version has had a worker, or a request."""
-    return bool(each.starts or each.codes or each.sent_at or each.returned_at)
+    return bool(each.tally["starts"] or each.codes or each.sent_at or each.returned_at)
 
 
 def _version(each: VersionMetrics) -> Labels:

@@ -16,6 +16,7 @@ class QuarantineExtension(Extension):
     model_settings = (
         ModelSetting(
             name="quarantine",
+            group="Failures and recording",
             kind=Boolean(),
             label="quarantine",
             help="Isolate requests that end workers, and reject them for a while; on by default.",
@@ -26,7 +27,6 @@ class QuarantineExtension(Extension):
             changes="from the next request on",
         ),
     )
-    help_groups = (("Failures and recording", ("quarantine",)),)
     events = (EventRow("request-quarantined", "warning", "a request is refused for a while: it has ended workers"),)
     batch_reasons = (("suspect", "a request that a worker had died with, alone"),)
     metrics = (

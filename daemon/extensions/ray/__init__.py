@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.model_settings.kinds import MOST, Choice, Document
 from tsctl.daemon.model_settings.row import ModelSetting
-from tsctl.daemon.setting_values import Setting
+from tsctl.daemon.setting_values import Setting, grouped
 
 if TYPE_CHECKING:
     from tsctl.daemon.config.config import Config
@@ -64,7 +64,8 @@ def parse_cluster(text: str) -> str:
 class RayExtension(Extension):
     name = "ray"
     needs = "engine"
-    settings = (
+    settings = grouped(
+        "Workers and handlers",
         Setting(
             "ray_address", None, parse_cluster, "ADDRESS",
             "The Ray cluster of models with `engine: ray`: HOST:PORT of its head, or `auto`; needs tsctl[ray].",
@@ -72,7 +73,7 @@ class RayExtension(Extension):
     )  # fmt: skip
     model_settings = (
         ModelSetting(
-            name="engine", kind=Choice(("local", RAY)), label="engine",
+            name="engine", kind=Choice(("local", RAY)), label="engine", group="Workers",
             help="Where the workers run: on this machine, or on the nodes of the daemon's Ray cluster"
             " (`--ray-address`).",
             yaml="engine", rest="engine", flag="--engine",
@@ -87,7 +88,6 @@ class RayExtension(Extension):
             why="Only the archive can set this, because its handler decides what a worker needs.",
         ),
     )  # fmt: skip
-    help_groups = (("Workers and handlers", ("ray_address",)), ("Workers", ("engine",)))
 
     def install(self, kernel: Kernel) -> Service:
         return RayService(kernel.config, kernel.clock, kernel.spare)

@@ -15,6 +15,7 @@ class RecordingExtension(Extension):
     model_settings = (
         ModelSetting(
             name="record_input",
+            group="Failures and recording",
             kind=Boolean(),
             label="recording of input",
             help="Keep the latest request in memory, so that measurements can repeat it; off by default.",
@@ -25,7 +26,6 @@ class RecordingExtension(Extension):
             changes="from the next request on; switching off drops the recorded request",
         ),
     )
-    help_groups = (("Failures and recording", ("record_input",)),)
 
     def operations(self, *, own: bool) -> Operations:
         from tsctl.daemon.extensions.recording.recorder import OPERATIONS

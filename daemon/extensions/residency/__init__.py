@@ -11,7 +11,7 @@ from tsctl.daemon.declarations import MetricRow
 from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.model_settings.kinds import Boolean, Choice, TimeSpan
 from tsctl.daemon.model_settings.row import ModelSetting
-from tsctl.daemon.setting_values import Setting, parse_size, parse_span
+from tsctl.daemon.setting_values import Setting, grouped, parse_size, parse_span
 
 AT_ONCE, ON_DEMAND = LOADING = ("at_once", "on_demand")
 
@@ -27,7 +27,8 @@ def parse_memory_budget(text: str) -> str:
 
 class ResidencyExtension(Extension):
     name = "residency"
-    settings = (
+    settings = grouped(
+        "Workers and handlers",
         Setting(
             "models_memory", None, parse_memory_budget, "SIZE", "Memory of all models: 16GiB or host=16GiB,gpu=20GiB."
         ),
@@ -39,6 +40,7 @@ class ResidencyExtension(Extension):
     model_settings = (
         ModelSetting(
             name="loading",
+            group="Memory",
             kind=Choice(LOADING),
             label="loading",
             help="`on_demand` to start workers with the first request, and end them when idle.",
@@ -50,6 +52,7 @@ class ResidencyExtension(Extension):
         ),
         ModelSetting(
             name="keep_alive",
+            group="Memory",
             kind=TimeSpan(),
             label="keep-alive",
             help="How long an idle model that is loaded on demand stays loaded, such as 30s or 5m; `forever` for "
@@ -62,6 +65,7 @@ class ResidencyExtension(Extension):
         ),
         ModelSetting(
             name="pinned",
+            group="Memory",
             kind=Boolean(),
             label="pinning",
             help="Keep a model that is loaded on demand in memory once it is loaded.",
@@ -71,10 +75,6 @@ class ResidencyExtension(Extension):
             default=False,
             changes="at once",
         ),
-    )
-    help_groups = (
-        ("Workers and handlers", ("models_memory", "model_keep_alive")),
-        ("Memory", ("loading", "keep_alive", "pinned")),
     )
     metrics = (
         MetricRow(

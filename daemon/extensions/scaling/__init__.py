@@ -18,6 +18,7 @@ class ScalingExtension(Extension):
     model_settings = (
         ModelSetting(
             name="target_queue",
+            group="Workers",
             kind=Duration("ms"),
             label="target of the waiting time",
             help="Milliseconds that requests may wait before a worker is added, up to `maxWorkers`; 0 is no "
@@ -33,7 +34,6 @@ class ScalingExtension(Extension):
         EventRow("autoscaled", "info", "a worker was added or taken away, to keep the waiting time near its target"),
         EventRow("autoscale-blocked", "warning", "requests wait longer than the target, and no worker can be added"),
     )
-    help_groups = (("Workers", ("target_queue",)),)
     metrics = (  # of versions with `targetQueueMs`
         MetricRow("tsctl_target_wait_seconds", "gauge", "Target of the waiting time"),
         MetricRow("tsctl_predicted_wait_seconds", "gauge", "Predicted waiting time"),

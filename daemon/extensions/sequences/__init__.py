@@ -9,7 +9,7 @@ service      which versions have it
 from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.model_settings.kinds import Boolean, Duration, Integer
 from tsctl.daemon.model_settings.row import OF_HANDLER, ModelSetting
-from tsctl.daemon.setting_values import Setting, parse_header_name
+from tsctl.daemon.setting_values import Setting, grouped, parse_header_name
 
 
 def _header(part: str, text: str) -> Setting:
@@ -22,7 +22,8 @@ def _header(part: str, text: str) -> Setting:
 class SequencesExtension(Extension):
     name = "sequences"
     needs = "sequences"
-    settings = (
+    settings = grouped(
+        "Workers and handlers",
         _header("id", "The header with the id of a request's sequence."),
         _header("start", "The header of a request that starts its sequence anew."),
         _header("end", "The header of a sequence's last request."),
@@ -56,7 +57,6 @@ class SequencesExtension(Extension):
             yaml="maxSequenceJobQueueSize", default=1, why=OF_HANDLER,
         ),
     )  # fmt: skip
-    help_groups = (("Workers and handlers", ("sequence_id_header", "sequence_start_header", "sequence_end_header")),)
     batch_reasons = (("sequence", "the worker that keeps the requests' sequences was free"),)
 
     def install(self, kernel: Kernel) -> Service:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tsctl.daemon.extension import Extension, Kernel, Service
-from tsctl.daemon.setting_values import Setting, parse_boolean, parse_path, parse_timeout
+from tsctl.daemon.setting_values import Setting, grouped, parse_boolean, parse_path, parse_timeout
 
 NAMES = ("access_log", "ts_log", "model_log", "ts_metrics", "model_metrics")
 METRICS = ("ts_metrics", "model_metrics")
@@ -37,7 +37,8 @@ def log_targets(
 
 class TorchServeLogsExtension(Extension):
     name = "torchserve_logs"
-    settings = (
+    settings = grouped(
+        "Logs, metrics and traces",
         Setting(
             "metrics_mode", None, parse_metrics_mode, "MODE",
             "Where TorchServe's metrics and those of handlers go: prometheus (/metrics), log (ts_metrics.log,"
@@ -74,7 +75,6 @@ class TorchServeLogsExtension(Extension):
             "How often the machine is measured for ts_metrics.log.", "metric_time_interval",
         ),
     )  # fmt: skip
-    help_groups = (("Logs, metrics and traces", tuple(row.name for row in settings)),)
 
     def configure(
         self, values: dict[str, Any], keys: Mapping[str, str], environment: Mapping[str, str]

@@ -11,12 +11,13 @@ from typing import Any
 
 from tsctl.daemon.declarations import EventRow, MetricRow
 from tsctl.daemon.extension import Extension, Kernel, Service
-from tsctl.daemon.setting_values import Setting, parse_collector, parse_ratio
+from tsctl.daemon.setting_values import Setting, grouped, parse_collector, parse_ratio
 
 
 class TracingExtension(Extension):
     name = "tracing"
-    settings = (
+    settings = grouped(
+        "Logs, metrics and traces",
         Setting(
             "trace_endpoint", None, parse_collector, "URL",
             "The OpenTelemetry collector that traces are sent to (OTLP over HTTP), or `none`"
@@ -27,7 +28,6 @@ class TracingExtension(Extension):
             "How many requests are traced, of those without a `traceparent`: 0 to 1.",
         ),
     )  # fmt: skip
-    help_groups = (("Logs, metrics and traces", ("trace_endpoint", "trace_sample")),)
     events = (
         EventRow("traces-lost", "warning", "a collector does not take the spans of traced requests, or is too slow"),
     )
