@@ -46,9 +46,10 @@ def operation(
     return {"operationId": name, "parameters": parameters, "responses": responses}
 
 
-def answer(text: str, schema: Schema | None = None, kind: str = "application/json") -> dict[str, Any]:
-    """Return the description of an answer; without a schema any content, including JSON that is no string."""
-    return {"description": text, "content": {kind: {"schema": schema or {}}}}
+def answer(text: str, schema: Schema | None = None, *kinds: str) -> dict[str, Any]:
+    """Return the description of an answer, in JSON unless it has other `kinds`; without a schema any content."""
+    content = {kind: {"schema": schema or {}} for kind in kinds or ("application/json",)}
+    return {"description": text, "content": content}
 
 
 def failure(text: str) -> dict[str, Any]:

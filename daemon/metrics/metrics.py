@@ -26,7 +26,7 @@ class Metrics:
     def __init__(self) -> None:
         self.answers = {"2XX": 0, "4XX": 0, "5XX": 0}
         self.clients: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self.events: Counter[str] | None = None
+        self.events: Counter[str] = Counter()
         self.servers: dict[str, tuple[bool, int]] = {}
         self.internal_errors = 0
         self.stalls = 0

@@ -60,8 +60,7 @@ class Totals(msgspec.Struct, frozen=True, omit_defaults=True, tag="counts"):
 
 def _tables_of(metrics: Metrics) -> dict[str, dict[str, int]]:
     clients = {f"{_CLIENT}{name}": codes for name, codes in metrics.clients.items()}
-    events = {} if metrics.events is None else metrics.events
-    return {"answers": metrics.answers, "events": events, **clients}
+    return {"answers": metrics.answers, "events": metrics.events, **clients}
 
 
 class OutgoingCounts:

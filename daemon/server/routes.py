@@ -1,7 +1,7 @@
 """The routes of a daemon, the core's and those of its services, by who may ask for them."""
 
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ from tsctl.daemon.config.endpoints import Endpoint
 from tsctl.daemon.config.tokens import may_register
 from tsctl.daemon.extension import Kernel
 from tsctl.daemon.http.router import Audience, Route, join, resolved
-from tsctl.daemon.lifecycle.upgrade.old import Upgrade
 from tsctl.daemon.models.archives.download import sizes
 
 
@@ -35,8 +34,10 @@ class Tables:
     status: Callable[[], dict[str, Any]]
 
 
-def tables_of(kernel: Kernel, upgrade: Upgrade, bound: Sequence[tuple[Endpoint, socket.socket]]) -> Tables:
-    """Return the routes of a daemon that is bound to these addresses."""
+def tables_of(
+    kernel: Kernel, upgrade: Callable[..., Awaitable[dict[str, Any]]], bound: Sequence[tuple[Endpoint, socket.socket]]
+) -> Tables:
+    """Return the routes of a daemon that is bound to these addresses; `upgrade` as of `upgrade_routes`."""
     urls = urls_of(bound)
     registry, registrar, config, observation = kernel.registry, kernel.registrar, kernel.config, kernel.observation
     fields, services = kernel.fields, kernel.fields.services

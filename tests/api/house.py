@@ -12,13 +12,11 @@ from tests.http.peer import Answer, Peer, Server
 from tsctl.daemon import paths
 from tsctl.daemon.api.guards import Guard
 from tsctl.daemon.api.inference.held import HeldRequests
-from tsctl.daemon.api.inference.routes import inference_routes
 from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.api.inference.unpack import Unpacking
-from tsctl.daemon.api.management.events import events_routes
-from tsctl.daemon.api.management.routes import management_routes
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.config.tokens import Tokens
+from tsctl.daemon.core.errors import UpgradeFailed
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.core.machine.cards import Card, FoundCards
@@ -28,7 +26,7 @@ from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.limits import HttpLimits
-from tsctl.daemon.http.router import Audience, Router, join
+from tsctl.daemon.http.router import Router, join
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registrar import Registration as Wanted
 from tsctl.daemon.models.registry import Registry
@@ -39,6 +37,7 @@ from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.server.fields import Fields
 from tsctl.daemon.server.kernel import installed, while_there_is_room
 from tsctl.daemon.server.observation import Observation
+from tsctl.daemon.server.routes import tables_of
 from tsctl.daemon.tables import PROTOCOLS
 from tsctl.daemon.workers.stub import StubEngine
 
@@ -51,8 +50,7 @@ class House:
 
     Args:
         root: an empty directory.
-        local_paths: whether archives outside the store may be registered.
-        own: whether `/tsctl/…` is answered, as on the control socket.
+        own: whether the routes are those of the control socket, else those of TCP addresses.
         max_body: the largest body of a request, in bytes.
         gpus: of the machine.
         settings: further settings, as texts.
@@ -62,7 +60,6 @@ class House:
         self,
         root: Path,
         *,
-        local_paths: bool = True,
         gpus: Sequence[Card] = (),
         own: bool = True,
         max_body: int = 10_000,
@@ -71,7 +68,7 @@ class House:
         self.store = root / "store"
         self.store.mkdir()
         flags = {"state_dir": str(root), "model_store": str(self.store), "socket": str(root / "s"), "queue_jobs": "2"}
-        flags["max_request_size"] = str(max_body)
+        flags |= {"max_request_size": str(max_body), "enable_model_api": "true"}
         self._server = Server(self._route, HttpLimits(max_body=max_body))
         self.clock, self.exchanges = self._server.clock, self._server.exchanges
         self.peers: list[Peer] = []  # of the exchanges
@@ -87,11 +84,9 @@ class House:
         self.registrar.clean()
         self.turns = Turns(self.clock.now)
         self.started = True  # what is served from the start has been registered
-        told = {"status": {"pid": 1}}.get if own else None
         ready: Callable[[], bool] = lambda: self.started  # noqa: E731
         if not config.ready_when_full:
             ready = while_there_is_room(ready, partial(answering, self.registry))
-        predictions = inference_routes(self.registry, ready, self.turns)
         self.gpus = Gpus(self.clock, gpus, lambda: FoundCards(gpus, "580.1"))
         bounds = Bounds(2**30, 2**30, self.clock, observation.recurring, lambda: None)
         self.kernel = kernel = Kernel(
@@ -99,20 +94,12 @@ class House:
             ready, self.turns, lambda pid: None, Fields(self.clock, 1.0),
         )  # fmt: skip
         self.services = kernel.fields.services = [*installed(EXTENSIONS, kernel), observation]
-        fields = kernel.fields
         self._described = Described(own=own)
-        self._managed = self._commands = join(
-            *(each.routes(Audience.MANAGERS) for each in self.services),
-            management_routes(self.registry, self.registrar, told, local_paths=local_paths, fields=fields.of),
-        )
-        if own:
-            operators = (each.routes(Audience.OPERATORS) for each in self.services)
-            self._commands = join(*operators, events_routes(observation.events), self._commands)
-        self._measured = join(*(each.routes(Audience.SCRAPERS) for each in self.services))
-        self._predictions = join(*(each.routes(Audience.CLIENTS) for each in self.services), predictions)
+        self.tables = tables = tables_of(kernel, refuse_upgrade, ())
         self.held = HeldRequests(self.registry, self.clock, config.queue_jobs, config.queue_bytes)
         self._unpack = Unpacking(self.turns, ReceiveBudget(), None, max_body)
-        self._router = Router(join(self._predictions, self._commands), self.held.hold, self._unpack)
+        routes = tables.control if own else join(tables.clients, tables.managers)
+        self._router = Router(routes, self.held.hold, self._unpack)
 
     def _route(self, exchange: Exchange) -> None:
         self._router(exchange)
@@ -128,15 +115,15 @@ class House:
 
     def manage_alone(self) -> None:
         """Serve the management routes only, as at an address of their own."""
-        self._router = Router(self._managed)
+        self._router = Router(self.tables.managers)
 
     def serve_predictions_alone(self) -> None:
         """Serve the routes of an inference address only."""
-        self._router = Router(self._predictions, unpack=self._unpack)
+        self._router = Router(self.tables.clients, unpack=self._unpack)
 
     def router_behind(self, guard: Guard) -> Router:
         """The routes as they are behind the checks of an endpoint."""
-        return guard.router(self._predictions, self._managed, self._measured)
+        return guard.router(self.tables.clients, self.tables.managers, self.tables.metrics)
 
     def put(self, name: str, version: str = "1.0", config: str = "", place: str | None = None) -> Path:
         """Put a model into the store, as a directory named after it unless `place` says otherwise."""
@@ -190,6 +177,10 @@ class House:
         """Send a request; give status and document of its answer."""
         answer = await self.ask(method, target, body, *headers)
         return answer.status, json.loads(answer.body)
+
+
+async def refuse_upgrade(*_: object, **asked: object) -> dict[str, Any]:
+    raise UpgradeFailed(f"a test has no successor: {asked}")
 
 
 def error(code: int, kind: str, message: str, target: str = "") -> tuple[int, dict[str, Any]]:

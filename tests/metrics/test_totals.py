@@ -30,7 +30,6 @@ STEPS = st.lists(
 
 def served(name: str = "m") -> tuple[Metrics, VersionMetrics]:
     metrics, version = Metrics(), VersionMetrics(name, "1.0")
-    metrics.events = Counter()
     metrics.add(version)
     return metrics, version
 
@@ -51,7 +50,6 @@ def do(version: VersionMetrics, metrics: Metrics, word: str, value: float) -> No
         case "client":
             metrics.answered_to("mobile", 200 if value < 100 else 429)
         case "event":
-            assert metrics.events is not None
             metrics.events["worker.crashed" if value < 100 else "model.loaded"] += 1
         case "counter":
             report(version, "counter", "Counted", value)

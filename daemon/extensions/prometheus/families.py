@@ -90,8 +90,7 @@ def gpus(found: Mapping[int, Card]) -> Iterator[MetricFamily]:
     totals: list[tuple[Labels, float]] = [
         ({"gpu": str(gpu), "name": card.name, "uuid": card.uuid}, card.total) for gpu, card in found.items()
     ]
-    if totals:
-        yield numbers("tsctl_gpu_memory_total_bytes", totals)
+    yield numbers("tsctl_gpu_memory_total_bytes", totals)
 
 
 def ours(metrics: Metrics) -> Iterator[MetricFamily]:
@@ -144,10 +143,9 @@ def servers(metrics: Metrics) -> Iterator[MetricFamily]:
     yield numbers("tsctl_internal_errors_total", [({}, metrics.internal_errors)])
 
 
-def events(counts: Counter[str] | None) -> Iterator[MetricFamily]:
+def events(counts: Counter[str]) -> Iterator[MetricFamily]:
     """Yield the daemon's events by kind, with a zero for those that have not come, so that a rate sees the first."""
-    values = [] if counts is None else [({"kind": kind, "level": KINDS[kind].level}, counts[kind]) for kind in KINDS]
-    yield numbers("tsctl_events_total", values)
+    yield numbers("tsctl_events_total", [({"kind": kind, "level": KINDS[kind].level}, counts[kind]) for kind in KINDS])
 
 
 def _answers(counted: Sequence[tuple[Labels, VersionMetrics]], labels: Sequence[str]) -> Iterator[MetricFamily]:
@@ -175,13 +173,13 @@ def _answers(counted: Sequence[tuple[Labels, VersionMetrics]], labels: Sequence[
     yield numbers("tsctl_request_bytes_total", received)
     sent = [(la, v.named.sent + v.unnamed.sent) for la, v in counted]
     yield numbers("tsctl_answer_bytes_total", sent)
-    exits = [(la | {"how": how}, n) for la, v in counted if _lived(v) for how, n in sorted(v.exits.items())]
+    exits = [(la | {"how": how}, n) for la, v in counted for how, n in sorted(v.exits.items())]
     yield numbers("tsctl_worker_exits_total", exits)
 
 
 def _lived(each: VersionMetrics) -> bool:
     """Return whether a version has had a worker, or a request."""
-    return bool(each.tally["starts"] or each.codes or each.sent_at or each.returned_at)
+    return bool(each.tally["starts"] or each.codes)
 
 
 def _version(each: VersionMetrics) -> Labels:

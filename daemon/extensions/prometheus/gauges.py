@@ -27,7 +27,7 @@ def _state(model: ModelVersion) -> dict[str, float]:
     return {
         "tsctl_queue_jobs": model.waiting,
         "tsctl_queue_bytes": queue.bytes,
-        "tsctl_queue_oldest_seconds": max((now - job.queued for job in (*queue.oldest(), *queue.parked)), default=0.0),
+        "tsctl_queue_oldest_seconds": max((now - job.queued for job in queue.oldest()), default=0.0),
         "tsctl_running_jobs": model.running,
         "tsctl_workers_wanted": pool.wanted,
         "tsctl_workers_ready": pool.ready,
@@ -73,8 +73,7 @@ def processes(registry: Registry) -> Iterator[MetricFamily]:
         if slot.worker is not None
         for gpu, size in slot.worker.gpu_memory.items()
     ]
-    if on_gpus:
-        yield numbers("tsctl_worker_gpu_memory_bytes", on_gpus)
+    yield numbers("tsctl_worker_gpu_memory_bytes", on_gpus)
 
 
 def _labels(model: ModelVersion) -> Labels:

@@ -36,7 +36,7 @@ OPERATIONS: Operations = {
         "get": operation(
             "metrics",
             [],
-            {"200": answer("Prometheus text format; `name[]` selects metrics.", STRING, "text/plain")},
+            {"200": answer("`name[]` selects metrics.", STRING, "text/plain", "application/openmetrics-text")},
             UNKNOWN_CALLER | {"400": "The request is malformed."},
         )
     }

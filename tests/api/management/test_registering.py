@@ -10,8 +10,6 @@ import pytest
 
 from tests.api.house import House, error, said, sentence
 from tests.models.archives.web import Web, serving_web
-from tsctl.daemon.api.management.routes import management_routes
-from tsctl.daemon.http.router import Router
 from tsctl.daemon.marfile import Packing, write_archive
 
 
@@ -45,7 +43,7 @@ def not_allowed(url: str) -> tuple[int, Any]:
 
 
 def test_a_remote_archive_is_served_like_a_file(tmp_path: Path, web: Web) -> None:
-    house = House(tmp_path, local_paths=False, allowed_urls=f"file:///nowhere,{web.url}/MODELS/.*")
+    house = House(tmp_path, own=False, allowed_urls=f"file:///nowhere,{web.url}/MODELS/.*")
     web.files["/models/packed.mar"] = archive(tmp_path)
     (house.store / "packed.mar").write_bytes(b"something else")
 
@@ -82,7 +80,7 @@ def test_a_file_url_that_is_allowed_names_a_path_also_over_tcp(tmp_path: Path) -
     (tmp_path / "daemon").mkdir()
     (tmp_path / "outside").mkdir()
     archive(tmp_path / "outside")
-    house = House(tmp_path / "daemon", local_paths=False, allowed_urls=f"file://{tmp_path}/outside/.*")
+    house = House(tmp_path / "daemon", own=False, allowed_urls=f"file://{tmp_path}/outside/.*")
 
     assert said(register(house, f"file://{tmp_path}/outside/packed.mar")) == REGISTERED
     climbing = f"file://{tmp_path}/outside/../packed.mar"
@@ -92,10 +90,10 @@ def test_a_file_url_that_is_allowed_names_a_path_also_over_tcp(tmp_path: Path) -
 
 @pytest.mark.parametrize(("method", "target"), [("POST", "/models?url=m"), ("DELETE", "/models/m")])
 async def test_where_registration_is_off_it_is_not_allowed_and_the_rest_is(
-    house: House, method: str, target: str
+    method: str, target: str, tmp_path: Path
 ) -> None:
+    house = House(tmp_path, own=False, enable_model_api="false")
     await house.serve("m")
-    house._router = Router(management_routes(house.registry, house.registrar, None, local_paths=False, registers=False))
 
     status, document = await house.tell(method, target)
 

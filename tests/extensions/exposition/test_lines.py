@@ -80,11 +80,14 @@ def test_a_chosen_bucket_has_its_example_too() -> None:
 
 
 @pytest.mark.parametrize("openly", [False, True], ids=["text", "OpenMetrics"])
-def test_many_histograms_are_written_in_slices_that_are_one_family_together(openly: bool) -> None:
-    values = [({"model": f"m{index}"}, Histogram((1.0,))) for index in range(101)]
+def test_a_large_family_is_written_in_slices_that_are_one_family_together(openly: bool) -> None:
+    def made() -> Iterator[MetricFamily]:
+        yield family("jobs", "gauge", "Jobs", [({"model": f"m{index}"}, index) for index in range(2001)])
+        yield histograms("x", "Time", [({"model": f"m{index}"}, Histogram((1.0,))) for index in range(101)])
 
-    pieces = list(texts([histograms("x", "Time", values)], openly=openly))
+    for one, again in zip(made(), made(), strict=True):
+        pieces = list(texts([one], openly=openly))
 
-    assert len(pieces) == 3 + openly
-    assert b"".join(pieces).count(b"#") == 2 + openly
-    assert b"".join(pieces).decode() == by_library(histograms("x", "Time", values), openly=openly)
+        assert len(pieces) == 3 + openly
+        assert b"".join(pieces).count(b"#") == 2 + openly
+        assert b"".join(pieces).decode() == by_library(again, openly=openly)

@@ -43,22 +43,60 @@ def everything(metrics: Metrics) -> dict[str, float]:
     return shown([each for group in (*made, emitted(metrics)) for each in group])
 
 
-def test_answers_are_shown_by_status_under_torchserves_names() -> None:
-    metrics = Metrics()
-    metrics.answered(404)
-
-    assert shown(families.answered(metrics)) == {
-        f"Requests{each}{{Level=Host}}": float(each == "4XX") for each in ("2XX", "4XX", "5XX")
-    }
-
-
-def test_torchserves_counters_are_in_microseconds() -> None:
+def test_each_count_stands_under_its_own_name() -> None:
     metrics = registered("m/1.0")
-    run(metrics.versions[0])
-    run(metrics.versions[0], unnamed=True)
-    run(metrics.versions[0], unnamed=True)
+    (version,) = metrics.versions
+    version.named.received, version.unnamed.received, version.named.sent, version.unnamed.sent = 1, 2, 4, 8
+    version._tally.update(retried=3, starts=5, isolated=7, failed_alone=9)
+    version.expirations["queue"], version.given_up["queue"] = 11, 4
+    version.codes.update({200: 20, 500: 6})
+    version.exits["gpu"], version.crashing = 15, True
+    metrics.answered(404)
+    metrics.answered_to("mobile", 429)
+    metrics.stalled(2.5)
+    metrics.servers["gRPC"], metrics.internal_errors = (False, 2), 13
+    metrics.events["scaled"], metrics.refusal_labels = 14, ("unit",)
 
-    assert shown(families.sums(metrics)) == {
+    made = (families.answered, families.clients, families.ours, families.loop, families.servers)
+    found = shown([*(each for of in made for each in of(metrics)), *families.events(metrics.events)])
+
+    of = "model=m,version=1.0"
+    assert (
+        found.items()
+        >= {
+            **{f"Requests{each}{{Level=Host}}": float(each == "4XX") for each in ("2XX", "4XX", "5XX")},
+            "tsctl_client_requests_total{client=mobile,code=429}": 1,
+            f"tsctl_request_bytes_total{{{of}}}": 3,
+            f"tsctl_answer_bytes_total{{{of}}}": 12,
+            f"tsctl_requests_retried_total{{{of}}}": 3,
+            f"tsctl_worker_starts_total{{{of}}}": 5,
+            f"tsctl_isolated_batches_total{{{of}}}": 7,
+            f"tsctl_isolated_failures_total{{{of}}}": 9,
+            f"tsctl_requests_expired_total{{limit=client,{of},where=queue}}": 4,
+            f"tsctl_requests_expired_total{{limit=operator,{of},where=queue}}": 7,
+            "tsctl_requests_judged_total{model=m,verdict=bad,version=1.0}": 6,
+            "tsctl_requests_judged_total{model=m,verdict=good,version=1.0}": 20,
+            "tsctl_requests_refused_total{model=m,reason=unit,version=1.0}": 0,
+            f"tsctl_worker_exits_total{{how=gpu,{of}}}": 15,
+            f"tsctl_model_crashing{{{of}}}": 1,
+            "tsctl_event_loop_stalls_total": 1,
+            "tsctl_event_loop_stall_seconds_total": 2.5,
+            "tsctl_server_up{server=gRPC}": 0,
+            "tsctl_server_ends_total{server=gRPC}": 2,
+            "tsctl_internal_errors_total": 13,
+            "tsctl_events_total{kind=scaled,level=info}": 14,
+            "tsctl_events_total{kind=started,level=info}": 0,
+        }.items()
+    )
+
+
+def test_torchserves_counters_are_in_microseconds_and_without_a_version_one_line_for_all_of_a_model() -> None:
+    metrics = registered("m/1.0", "m/2.0")
+    run(metrics.versions[0])
+    for version in metrics.versions:
+        run(version, unnamed=True)
+
+    assert {line: value for line, value in shown(families.sums(metrics)).items() if value} == {
         "ts_inference_requests_total{model_name=m,model_version=1.0}": 1,
         "ts_inference_requests_total{model_name=m,model_version=default}": 2,
         "ts_inference_latency_microseconds{model_name=m,model_version=1.0}": 3e6,
@@ -68,23 +106,16 @@ def test_torchserves_counters_are_in_microseconds() -> None:
     }
 
 
-def test_requests_without_a_version_are_one_line_for_all_versions_of_a_model() -> None:
-    metrics = registered("m/1", "m/2")
-    for version in metrics.versions:
-        run(version, unnamed=True)
-
-    assert shown(families.sums(metrics))["ts_inference_requests_total{model_name=m,model_version=default}"] == 2
-
-
 def test_torchserves_gauges_are_those_of_the_last_batch() -> None:
     metrics = registered("m/1", "m/2", "n/1")
     first, second, other = metrics.versions
     run(second, at=200.0)
-    run(first)
+    run(first, at=199.5, took=10.0)  # sent before it, and returned after it
+    second.last_queue_time, second.last_inference_time = 2.0, 9.0
     other.returned(Batch(1, [Job("j", [], [], 0.0, lambda reply: None)], "full", 300.0), 0.25, 300.5)
 
     assert shown(families.last_batches(metrics)) == {
-        "QueueTime{Level=Host}": 1000,
+        "QueueTime{Level=Host}": 2000,
         "WorkerThreadTime{Level=Host}": 250,
         "PredictionTime{Level=Model,ModelName=m}": 1500,
         "PredictionTime{Level=Model,ModelName=n}": 250,
@@ -110,6 +141,7 @@ def test_our_histograms_are_in_seconds() -> None:
     assert lines["tsctl_batch_size_bucket{le=1.0,model=m,version=1.0}"] == 1
     assert lines["tsctl_queue_time_seconds_bucket{le=0.5,model=m,version=1.0}"] == 0
     assert lines["tsctl_queue_time_seconds_bucket{le=1.0,model=m,version=1.0}"] == 1
+    assert not any(line.startswith("tsctl_stage") for line in lines), "its handler tells of no stage"
 
 
 def test_what_leaves_keeps_its_counters_and_nothing_else() -> None:
@@ -168,14 +200,16 @@ def test_what_comes_again_may_have_changed_a_type() -> None:
     assert again.emitted.dropped == {}
 
 
-def test_a_version_that_has_had_no_worker_has_no_histogram_and_a_worker_gives_it_zeros() -> None:
-    metrics = registered("idle/1.0", "loaded/1.0")
+def test_a_version_that_has_had_no_worker_has_no_histogram_and_a_worker_or_a_refusal_gives_it_zeros() -> None:
+    metrics = registered("idle/1.0", "loaded/1.0", "refused/1.0")
     metrics.versions[1].worker_started()
+    metrics.versions[2].codes[503] += 1
 
     told = everything(metrics)
 
-    assert "tsctl_queue_time_seconds_count{model=idle,version=1.0}" not in told
-    assert told["tsctl_queue_time_seconds_count{model=loaded,version=1.0}"] == 0
+    for name in ("queue_time_seconds_count", "requests_judged_total", "requests_refused_total"):
+        having = {each for each in ("idle", "loaded", "refused") for line in told if f"{name}{{model={each}," in line}
+        assert having == {"loaded", "refused"}
 
 
 def test_a_histogram_is_shown_by_its_buckets(version: VersionMetrics) -> None:
@@ -236,14 +270,20 @@ def test_of_equal_gauges_the_one_set_last_counts(last: int) -> None:
     assert shown(emitted(metrics)) == {"Heat{ModelName=m,ModelVersion=any}": 2}
 
 
-def test_a_histograms_lines_are_its_own(version: VersionMetrics) -> None:
+def test_a_histograms_lines_are_its_own(version: VersionMetrics, caplog: pytest.LogCaptureFixture) -> None:
     report(version, "histogram", "Took", 1)
-    report(version, "counter", "Took_count", 5)
-    report(version, "counter", "Other_count", 6)
+    for name in ("Took_bucket", "Took_count", "Took_sum", "Other_count"):
+        report(version, "counter", name, 5)
     metrics = registered()
     metrics.add(version)
 
-    assert types(render(emitted(metrics)).decode()) == {"Took": "histogram", "Other_count": "counter"}
+    with caplog.at_level(logging.WARNING, "tsctl.daemon.metrics"):
+        text = render(emitted(metrics)).decode()
+
+    assert types(text) == {"Took": "histogram", "Other_count": "counter"}
+    assert "# HELP Other_count Emitted by a handler\n" in text
+    sentence = "metrics of handlers: `Took_{0}` is a line of the histogram `Took`, and is not shown"
+    assert [each.getMessage() for each in caplog.records] == [sentence.format(n) for n in ("bucket", "count", "sum")]
 
 
 def test_a_counter_may_end_like_ours_or_not() -> None:
@@ -277,14 +317,3 @@ def test_the_machine_has_torchserves_names_and_units() -> None:
 
     assert {each.name: each.documentation.rpartition(", ")[2] for each in made} == UNITS
     assert shown(made)["MemoryUsed{Level=Host}"] == 6.0
-
-
-def test_a_server_is_up_or_down_and_has_ended_so_often() -> None:
-    metrics = Metrics()
-    metrics.servers["gRPC"] = False, 2
-
-    assert shown(families.servers(metrics)) == {
-        "tsctl_server_up{server=gRPC}": 0,
-        "tsctl_server_ends_total{server=gRPC}": 2,
-        "tsctl_internal_errors_total": 0,
-    }

@@ -24,7 +24,6 @@ def test_all_metrics_are_read_by_the_strict_parser_and_are_the_same() -> None:
         report(version, "counter", "rows_total", 3, language='d"e\n')
         report(version, "gauge", "heat_celsius", 21)
         report(version, "histogram", "words", 70)
-    metrics.events = None
     ours = list(everything(metrics))
 
     text = openly(ours)

@@ -1,6 +1,5 @@
 """`/metrics` tells what was measured, and follows versions as they come and go."""
 
-import asyncio
 import os
 import re
 from pathlib import Path
@@ -29,14 +28,6 @@ async def metrics_of(house: House, query: str = "") -> dict[str, float]:
     return values(answer.body.decode())
 
 
-async def test_an_empty_daemon_tells_of_its_machine(house: House) -> None:
-    lines = await metrics_of(house)
-
-    assert lines["Requests2XX{Level=Host}"] == 0
-    assert lines["MemoryUsed{Level=Host}"] > 0
-    assert not any("model=" in line or "model_name=" in line for line in lines)
-
-
 async def test_clients_and_scrapers_get_metrics_and_managers_do_not(house: House) -> None:
     service = house.service(PrometheusService)
 
@@ -55,29 +46,6 @@ async def test_what_a_handler_emits_comes_from_its_workers_frames(house: House) 
     assert lines["Seen{Level=Model,ModelName=m,ModelVersion=1.0}"] == 3
 
 
-async def test_head_tells_the_length_and_no_more(house: House) -> None:
-    peer = house.send("HEAD", "/metrics?name[]=Requests2XX")
-    while not house.exchanges[-1].done:  # noqa: ASYNC110 - it takes a few turns of the loop
-        await asyncio.sleep(0)
-
-    head, _, body = bytes(peer.transport.written).partition(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 200 OK\r\n") and CONTENT_TYPE.encode() in head
-    assert b"content-length: 0" not in head
-    assert body == b""
-
-
-async def test_gpus_are_shown_where_there_are_some(tmp_path: Path) -> None:
-    house = House(tmp_path, gpus=[Card(index=3, uuid="GPU-a", name="H100", total=2**32, used=2**30, busy=37.0)])
-    asked = "?name[]=GPUUtilization&name[]=GPUMemoryUsed&name[]=tsctl_gpu_memory_total_bytes"
-    lines = await metrics_of(house, asked)
-
-    assert lines == {
-        "GPUUtilization{DeviceId=0,Level=Host}": 37,
-        "GPUMemoryUsed{DeviceId=0,Level=Host}": 1024,
-        "tsctl_gpu_memory_total_bytes{gpu=0,name=H100,uuid=GPU-a}": 2**32,
-    }
-
-
 def test_each_metric_that_must_be_asked_for_is_shown_where_its_own_name_is() -> None:
     class Rows(Extension):
         metrics = tuple(MetricRow(name, "gauge", "", (), asked=name != "open") for name in ("open", "one", "other"))
@@ -88,7 +56,16 @@ def test_each_metric_that_must_be_asked_for_is_shown_where_its_own_name_is() -> 
         def samples(self) -> Samples:
             return [[((), 1.0)]] * 3
 
-    shown = [[each.name for each in families_of([Mixed()], asked)] for asked in ((), ("one",))]
+    class Costly(Extension):
+        metrics = (MetricRow("costly", "gauge", "", (), asked=True),)
+
+    class Unasked(Service):
+        extension = Costly()
+
+        def samples(self) -> Samples:
+            raise AssertionError
+
+    shown = [[each.name for each in families_of([Mixed(), Unasked()], asked)] for asked in ((), ("one",))]
     assert shown == [["open"], ["open", "one"]]
 
 
@@ -115,19 +92,6 @@ async def test_what_was_learned_of_batches_is_shown(house: House) -> None:
     assert lines[f"tsctl_arrivals_per_second{{{M}}}"] == pytest.approx(rate, abs=0.001)
 
 
-async def test_a_version_is_crashing_or_not_and_its_workers_ends_are_counted_by_how(house: House) -> None:
-    model = await house.serve("m")
-    model.metrics.crashing = True
-    model.metrics.exits["gpu"] += 1
-
-    crashing = await metrics_of(house)
-    model.metrics.crashing = False
-
-    assert crashing[f"tsctl_model_crashing{{{M}}}"] == 1
-    assert crashing[f"tsctl_worker_exits_total{{how=gpu,{M}}}"] == 1
-    assert (await metrics_of(house))[f"tsctl_model_crashing{{{M}}}"] == 0
-
-
 async def test_each_row_is_shown_with_its_labels_once_there_was_one_of_everything(tmp_path: Path) -> None:
     house = House(tmp_path, gpus=[Card(index=0, uuid="GPU-a", name="H100", total=4, used=1, busy=1.0)])
     metrics, (worker,) = (await ask_in_batches(house)).metrics, house.engine.workers
@@ -135,7 +99,7 @@ async def test_each_row_is_shown_with_its_labels_once_there_was_one_of_everythin
     metrics.emitted.stages["inference"].observe(0.0)
     house.metrics.servers["gRPC"] = True, 0
     house.metrics.answered_to("mobile", 200)
-    worker.pid, worker.load_time, worker.gpu_memory = os.getpid(), 1.0, {0: 1}
+    worker.pid, worker.load_time, worker.gpu_memory = os.getpid(), 1.5, {3: 5}
     rows = {row.name: {*row.labels} for row in PrometheusExtension.metrics}
 
     text = (await house.ask("GET", "/metrics")).body.decode()
@@ -144,3 +108,8 @@ async def test_each_row_is_shown_with_its_labels_once_there_was_one_of_everythin
     found = {sample.name: sample.labels.keys() for each in parsed(text) for sample in each.samples}
     labels = {re.sub("_(bucket|count|sum)$", "", name): {*each} - {"le"} for name, each in found.items()}
     assert {name: labels.get(name, labels.get(f"{name}_total")) for name in rows} == rows
+    told = values(text)
+    assert told["WorkerLoadTime{Level=Host,WorkerName=W-9000-m_1.0}"] == 1500
+    assert told[f"tsctl_worker_gpu_memory_bytes{{gpu=3,{M},worker=0}}"] == 5
+    cpu, memory = (told[f"tsctl_worker_{name}{{{M},worker=0}}"] for name in ("cpu_seconds_total", "memory_bytes"))
+    assert 0 < cpu < 1e6 < memory
