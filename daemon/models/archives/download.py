@@ -26,6 +26,7 @@ from tsctl.daemon.targets import ARCHIVE_SUFFIXES, is_url, split_function
 
 # Downloads a URL into a new file; `stopped`: when true, ends early. Blocks: for a thread. Raises DownloadFailed.
 Fetch = Callable[[str, Path, Progress, Callable[[], bool]], None]
+LONGEST = 3600.0  # seconds that a download may take, also one whose server sends a header, byte by byte
 PLACE = "archive-"  # begins the name of a download's folder
 _LONGEST_NAME = 200  # bytes of a file's name, of which the end is kept, with the suffix; Linux takes 255
 
@@ -163,7 +164,7 @@ async def downloaded(url: str, folder: Path, fetcher: Fetch, progress: Progress)
         progress: called on the event loop.
 
     Raises:
-        DownloadFailed: the download failed, passed a limit, or cannot be stored.
+        DownloadFailed: the download failed, passed a limit, took too long, or cannot be stored.
     """
     stopped = threading.Event()
     try:
@@ -172,8 +173,12 @@ async def downloaded(url: str, folder: Path, fetcher: Fetch, progress: Progress)
         raise DownloadFailed(url, f"cannot write to `{folder}`: {error.strerror}") from None
     name = PurePosixPath(unquote(urlsplit(url).path)).name.encode(errors="ignore")[-_LONGEST_NAME:]
     file = place / (name.decode(errors="ignore") or "archive")
+    download = _in_thread(lambda report: fetcher(url, file, report, stopped.is_set), progress)
     try:
-        await _in_thread(lambda report: fetcher(url, file, report, stopped.is_set), progress)
+        try:
+            await asyncio.wait_for(download, LONGEST)
+        except TimeoutError:
+            raise DownloadFailed(url, f"the download took longer than {LONGEST:g} s") from None
         yield file
     finally:
         stopped.set()
