@@ -24,12 +24,12 @@ from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.cache import limits_of
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.handlers.tensor_heads import InferHead
 
 OVERHEAD = 700  # bytes that an answer takes beside its body and its headers
 OF_HEADER = 160  # bytes that a header takes beside its texts
 IN_A_TURN = 64  # requests that are answered or given back, and answers that make room
 CONTROL = "cache-control"
+COOKIE = "set-cookie"  # is meant for one client, whatever else the answer says
 # Headers that name a request, or tell how it travelled: all others, such as `baggage`, are the handler's business.
 _NOT_HASHED = TRAVEL | {"x-request-id", "traceparent", "tracestate", "b3", CONTROL}
 
@@ -270,8 +270,7 @@ def digest_of(params: Sequence[Param], headers: Sequence[tuple[str, str]], infer
     """Return the digest by which a request equals others; thread-safe."""
     made = blake2b(fingerprint(params, headers, _NOT_HASHED, ("x-b3-",)), digest_size=32)
     if infer is not None:
-        named = msgspec.structs.replace(infer, id="") if isinstance(infer, InferHead) else infer
-        made.update(msgspec.msgpack.encode(named))
+        made.update(msgspec.msgpack.encode(infer))  # with the request's id, which is a member of the answer
     return made.digest()
 
 
@@ -291,7 +290,7 @@ def directives_of(headers: Sequence[tuple[str, str]]) -> list[str]:
 
 def seconds_of(reply: Reply, most: float) -> float:
     """Return for how many seconds an answer may be given again: at most so many, 0.0 for not at all."""
-    if reply.status != 200 or reply.error:
+    if reply.status != 200 or reply.error or any(name.lower() == COOKIE for name, _ in reply.headers):
         return 0.0
     directives = directives_of(reply.headers)
     if {"no-store", "no-cache", "private"} & {each.partition("=")[0] for each in directives}:

@@ -22,7 +22,7 @@ from tsctl.daemon.core.errors import DownloadFailed
 from tsctl.daemon.extension import Service
 from tsctl.daemon.extensions.object_stores.parts import fetch_rest, recover
 from tsctl.daemon.models.archives.opening import Archives
-from tsctl.daemon.models.archives.web import LONGEST, Progress
+from tsctl.daemon.models.archives.web import Progress
 
 SILENCE = 300.0  # seconds without a word of the program; it asks again for a piece several times before it gives up
 _PROGRAM = (sys.executable, "-P", "-m", "tsctl.daemon.extensions.object_stores.fetch")
@@ -99,11 +99,11 @@ def fetch_object(url: str, file: Path, limit: int, progress: Progress, stopped: 
 def _events(process: "subprocess.Popen[bytes]", stopped: Callable[[], bool]) -> Iterator[dict[str, Any]]:
     """Yield the program's messages, until its output ends, it is silent for long, or the download is given up."""
     assert process.stdout is not None
-    output, begun = process.stdout.fileno(), time.monotonic()
-    heard, rest = begun, b""
+    output = process.stdout.fileno()
+    heard, rest = time.monotonic(), b""
     while not stopped():
         now = time.monotonic()
-        if now - heard > SILENCE or now - begun > LONGEST:
+        if now - heard > SILENCE:
             return
         if not select.select([output], [], [], _LOOK_EVERY)[0]:
             continue

@@ -20,13 +20,14 @@ from urllib.parse import unquote, urlsplit
 
 from tsctl.daemon import paths
 from tsctl.daemon.config.config import Config
-from tsctl.daemon.core.errors import ArchiveNotFound, NotStored
+from tsctl.daemon.core.errors import ArchiveNotFound, DownloadFailed, NotStored
 from tsctl.daemon.models.archives.web import Progress, check_url, fetch
 from tsctl.daemon.targets import ARCHIVE_SUFFIXES, is_url, split_function
 
 # Downloads a URL into a new file; `stopped`: when true, ends early. Blocks: for a thread. Raises DownloadFailed, or the
 # disk's OSError.
 Fetch = Callable[[str, Path, Progress, Callable[[], bool]], None]
+LONGEST = 3600.0  # seconds that a download may take, also one whose server sends a header, byte by byte
 PLACE = "archive-"  # begins the name of a download's folder
 _LONGEST_NAME = 200  # bytes of a file's name, of which the end is kept, with the suffix; Linux takes 255
 
@@ -164,7 +165,7 @@ async def downloaded(url: str, folder: Path, fetcher: Fetch, progress: Progress)
         progress: called on the event loop.
 
     Raises:
-        DownloadFailed: the download failed, or passed a limit.
+        DownloadFailed: the download failed, passed a limit, or took too long.
         NotStored: this machine cannot write the archive, e.g. because the disk is full.
     """
     stopped, place = threading.Event(), None
@@ -173,7 +174,10 @@ async def downloaded(url: str, folder: Path, fetcher: Fetch, progress: Progress)
         try:
             place = _make_place(folder)
             file = place / (name.decode(errors="ignore") or "archive")
-            await _in_thread(lambda report: fetcher(url, file, report, stopped.is_set), progress)
+            download = _in_thread(lambda report: fetcher(url, file, report, stopped.is_set), progress)
+            await asyncio.wait_for(download, LONGEST)
+        except TimeoutError:
+            raise DownloadFailed(url, f"the download took longer than {LONGEST:g} s") from None
         except OSError as error:
             raise NotStored(url, "downloaded", folder, error) from None
         yield file

@@ -81,7 +81,6 @@ def _plain(url: str) -> bool:
 
 
 SILENCE = 60.0  # seconds that a server may send nothing
-LONGEST = 3600.0  # seconds that a download may take
 ATTEMPTS = 5  # in a row that bring no byte
 FIRST_PAUSE = 0.5  # seconds before the second attempt; doubles
 _CHUNK = 1024 * 1024
@@ -107,8 +106,7 @@ def fetch(
         stopped: called before each chunk; when true, the download ends and the file is left incomplete.
 
     Raises:
-        DownloadFailed: the server failed, a redirection is not allowed, or the download is too large, too slow, or
-            incomplete.
+        DownloadFailed: the server failed, a redirection is not allowed, or the download is too large, or incomplete.
         OSError: the disk failed.
     """
     with file.open("xb") as written:
@@ -145,7 +143,6 @@ class _Download:
         self._limit = limit
         self._progress = progress
         self._stopped = stopped
-        self._deadline = time.monotonic() + LONGEST
         self.done = self.total = 0
         self.validator = ""
         self.disk_failed = False
@@ -200,8 +197,6 @@ class _Download:
             if max(self.done, self.total) > self._limit:
                 reason = f"the archive is larger than the {self._limit} bytes of `archive_bytes`"
                 raise DownloadFailed(self._url, reason)
-            if time.monotonic() > self._deadline:
-                raise DownloadFailed(self._url, f"the download took longer than {LONGEST:g} s")
             piece = answer.read1(_CHUNK)
             if not piece:
                 return
@@ -249,10 +244,10 @@ class _Redirects(HTTPRedirectHandler):
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> Request | None:
+        fp.close()  # else urllib reads the redirection's own body, whatever its size, into memory
         try:
             check_url(newurl, self._allowed)
         except ArchiveNotFound as error:
-            fp.close()
             raise DownloadFailed(req.full_url, f"the redirection is not allowed. {error}") from None
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 

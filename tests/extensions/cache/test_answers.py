@@ -13,6 +13,7 @@ from tsctl.daemon.core.fingerprint import AT_ONCE
 from tsctl.daemon.core.job import Job, JobPhase, Piece, Reply, TimeBudget
 from tsctl.daemon.extensions.cache.answers import IN_A_TURN, OVERHEAD, AnswerCache, seconds_of
 from tsctl.daemon.models.request_watcher import RequestFacts
+from tsctl.handlers.tensor_heads import InferHead
 
 FACTS = RequestFacts("POST", "/predictions/m", 0.0, "", None)
 LARGE = b"x" * (AT_ONCE + 1)
@@ -60,8 +61,9 @@ def bench() -> Cached:
     return Cached()
 
 
-def test_tensors_that_differ_in_their_head_are_other_requests(bench: Cached) -> None:
-    for name, head in (("first", ["FP32"]), ("second", ["INT32"]), ("third", ["FP32"])):
+def test_tensors_that_differ_in_their_head_such_as_the_id_are_other_requests(bench: Cached) -> None:
+    heads = {named: InferHead(named, {}, [], [], False) for named in ("alice", "bob")}
+    for name, head in (("first", heads["alice"]), ("second", heads["bob"]), ("third", heads["alice"])):
         job = bench.client.job(name, b"a")
         job.infer = head
         submit(bench, job)

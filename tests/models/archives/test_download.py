@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from tests.kit.said import said_in
 from tests.models.archives.web import Web, serving_web
 from tsctl.daemon.core.errors import ArchiveNotFound, DownloadFailed, NotStored
+from tsctl.daemon.models.archives import download
 from tsctl.daemon.models.archives.download import Fetch, downloaded, local_path
 from tsctl.daemon.models.archives.web import check_url
 from tsctl.daemon.models.archives.web import fetch as fetch_by_http
@@ -146,8 +147,9 @@ async def test_of_a_name_that_the_disk_does_not_take_the_end_is_kept(tmp_path: P
         assert file.exists() and file.name == f"{'本' * 64}.tar.gz"
 
 
-def test_a_redirection_is_followed_where_it_is_allowed_but_not_in_a_circle(web: Web, tmp_path: Path) -> None:
+def test_a_redirection_is_followed_unread_where_it_is_allowed_but_not_in_a_circle(web: Web, tmp_path: Path) -> None:
     web.redirects |= {"/a/m.mar": "/b/m.mar", "/m.mar": "/m.mar"}
+    web.claims["/a/m.mar"] = 10**15  # bytes of the redirection itself
     web.files["/b/m.mar"] = b"x" * 1000  # of just the limit
 
     assert fetch(web, "/a/m.mar", tmp_path, allowed="http://127.0.0.1.*") == b"x" * 1000
@@ -221,6 +223,24 @@ async def test_what_cannot_be_reached_is_told(web: Web, tmp_path: Path, url: str
     with pytest.raises(DownloadFailed, match=rf"Failed to download archive from: {url} \(.*{reason}\)"):
         async with downloaded(url, tmp_path, by_http(), lambda done, total: None):
             pass
+
+
+def until(ended: threading.Event) -> None:
+    ended.wait()
+
+
+async def test_a_download_may_not_take_forever_whatever_holds_it_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(download, "LONGEST", 0.001)
+    ended = threading.Event()
+
+    with pytest.raises(DownloadFailed, match=r"from: https://a/m\.mar \(the download took longer than 0\.001 s\)"):
+        async with downloaded("https://a/m.mar", tmp_path, lambda *_: until(ended), lambda *_: None):
+            pass
+
+    ended.set()
+    assert os.listdir(tmp_path) == []
 
 
 async def test_a_download_that_is_given_up_holds_nobody_and_leaves_nothing(tmp_path: Path) -> None:
