@@ -46,11 +46,13 @@ def test_every_ten_seconds_are_a_sample_of_each_version(house: House) -> None:
     assert (n["name"], n["requestsPerSecond"], n["p99Ms"]) == ("n", [0.0, 0.0], [None, None])
 
 
-@pytest.mark.parametrize("named", ["m", "m/1.0"])
-def test_one_version_can_be_asked_for(house: House, named: str) -> None:
+@pytest.mark.parametrize(("named", "version"), [("m", "1.0"), ("m/2.0", "2.0")])
+def test_one_version_can_be_asked_for(house: House, named: str, version: str) -> None:
+    asyncio.run(house.serve("m", "2.0"))
+
     (model,) = ask(house, f"/tsctl/history?model={named}")["models"]
 
-    assert model["name"] == "m"
+    assert (model["name"], model["version"]) == ("m", version)
 
 
 def test_a_version_that_is_gone_is_forgotten(house: House) -> None:

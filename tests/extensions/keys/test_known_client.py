@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.said import reason, said_in
-from tsctl.daemon.core.client import ModelNotAllowed, TooManyRequests, holder_of
+from tsctl.daemon.core.client import BodyTooLong, ModelNotAllowed, TooManyRequests, holder_of
 from tsctl.daemon.extensions.keys.known_clients import KnownClient
 
 
@@ -54,6 +54,11 @@ def test_a_refused_request_names_the_time_of_the_next_and_does_not_count() -> No
 
     assert refused.value.retry_after == 2
     client.admit("m", 0, 102.0)
+
+
+def test_a_body_whose_head_told_no_length_is_measured_when_it_is_there() -> None:
+    with pytest.raises(BodyTooLong, match="The body has 11 bytes; client `c` may send 10"):
+        KnownClient("c", bytes=10).admit("m", 11, 0.0)
 
 
 def test_without_a_rate_all_requests_come() -> None:

@@ -35,13 +35,15 @@ def test_a_body_that_is_too_large_is_not_kept(tmp_path: Path) -> None:
 
 def test_a_request_of_several_inputs_is_recorded_as_the_form_that_repeats_it(house: House) -> None:
     serve(house)
-    sample = sample_of([Param("data", "", b"\x00\r\n--"), Param("more", "text/plain", b"")])
+    sample = sample_of([Param("data", "", b"\x00\r\n--"), Param("more", "image/png", b"")])
     assert sample is not None
 
     post(house, sample.body, f"Content-Type: {sample.content_type}")
 
     (job,) = (job for worker in house.engine.workers for batch in worker.batches for job in batch.jobs)
-    assert {(each.name, bytes(each.value)) for each in job.params} == {("data", b"\x00\r\n--"), ("more", b"")}
+    assert {(*each[:2], bytes(each.value)) for each in job.params} == {
+        ("data", "", b"\x00\r\n--"), ("more", "image/png", b"")
+    }  # fmt: skip
 
 
 def test_a_request_that_no_form_repeats_is_not_recorded() -> None:
@@ -66,6 +68,7 @@ def test_a_request_that_the_cache_answers_is_recorded_after_a_change(config: str
     post(house, b"kept")
 
     assert model.sample is not None and model.sample.body == b"kept"
+    assert [type(each).__name__ for each in model.watchers] == ["Recorder", "AnswerCache"]
 
 
 async def test_a_version_that_is_built_anew_of_the_same_files_keeps_what_was_recorded(house: House) -> None:
