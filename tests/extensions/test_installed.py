@@ -42,8 +42,9 @@ def test_none_starts_a_thread_when_it_is_installed(tmp_path: Path) -> None:
 async def test_none_shows_operators_routes_to_others_nor_keeps_a_timer_when_it_is_closed(tmp_path: Path) -> None:
     (tmp_path / "keys").touch(mode=0o600)
     house = House(tmp_path, keys_file=str(tmp_path / "keys"))
-    others = set(Audience) - {Audience.OPERATORS}
-    assert not [each for each in house.services for audience in others if "tsctl" in each.routes(audience)]
+    shown = {audience: {word for each in house.services for word in each.routes(audience)} for audience in Audience}
+    assert [audience for audience, words in shown.items() if "tsctl" in words] == [Audience.OPERATORS]
+    assert "models/*" not in shown[Audience.CLIENTS] | shown[Audience.SCRAPERS]
 
     for each in house.services:
         each.begin()

@@ -72,15 +72,6 @@ def test_counts_of_days_that_another_daemon_hands_over_make_no_sample() -> None:
     assert [row.rate for row in course.rows()] == [1.0, 1.0]
 
 
-def test_samples_of_an_earlier_run_stand_before_ours() -> None:
-    course = Course()
-    course.recall([CourseSample(EPOCH - EVERY, 7.0, 0.0, math.nan, math.nan, 0)])
-
-    note(course, 0, 10)
-
-    assert [row.rate for row in course.rows()] == [7.0, 1.0]
-
-
 def test_the_document_has_each_field_of_the_samples_and_null_where_no_worker_has_answered() -> None:
     course = Course()
     course.recall(

@@ -64,10 +64,6 @@ def test_a_version_that_is_gone_is_forgotten(house: House) -> None:
     assert asyncio.run(house.tell("GET", "/tsctl/history?model=m")) == missing
 
 
-def test_it_is_read_only(house: House) -> None:
-    assert asyncio.run(house.tell("POST", "/tsctl/history"))[0] == 405
-
-
 def test_the_daemon_that_takes_over_goes_on_with_it(house: House, tmp_path: Path) -> None:
     service = house.service(HistoryService)
     assert service.keep(last=False) is None

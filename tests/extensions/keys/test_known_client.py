@@ -61,10 +61,6 @@ def test_a_body_whose_head_told_no_length_is_measured_when_it_is_there() -> None
         KnownClient("c", bytes=10).admit("m", 11, 0.0)
 
 
-def test_without_a_rate_all_requests_come() -> None:
-    assert admitted(KnownClient("c"), [1.0] * 1000) == [1.0] * 1000
-
-
 @given(rate=st.floats(0.1, 100), burst=st.integers(1, 20), gaps=st.lists(st.floats(0, 3), min_size=1, max_size=60))
 def test_in_any_time_no_more_than_a_burst_and_the_rate_are_admitted(rate: float, burst: int, gaps: list[float]) -> None:
     now, times = 0.0, []

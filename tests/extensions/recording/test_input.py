@@ -9,7 +9,7 @@ from tests.api.house import House
 from tests.kit.shelf import needs
 from tsctl.daemon.core.job import Param
 from tsctl.daemon.extensions.recording.recorder import MOST_BYTES, RECORDED, sample_of
-from tsctl.daemon.models.archives.sample import Sample
+from tsctl.daemon.models.archives.sample import WARMUP, Sample, warmup_sample
 from tsctl.daemon.models.version import ModelVersion
 
 RECORDING = "recordInput: true"
@@ -69,6 +69,23 @@ def test_a_request_that_the_cache_answers_is_recorded_after_a_change(config: str
 
     assert model.sample is not None and model.sample.body == b"kept"
     assert [type(each).__name__ for each in model.watchers] == ["Recorder", "AnswerCache"]
+
+
+@pytest.mark.parametrize(
+    ("warmup", "kind"),
+    [
+        ("sample.jpg", ""), (["sample.jpg", "other.jpg"], ""), ({"file": ["sample.jpg"]}, ""),
+        ({"file": "elsewhere/sample.jpg", "contentType": "image/jpeg"}, "image/jpeg"),
+        ("other.jpg", None), (3, None), ({}, None), ({"file": [1]}, None),
+    ],
+)  # fmt: skip
+def test_the_archives_sample_is_the_first_file_that_its_warmup_names(
+    warmup: object, kind: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / "sample.jpg").write_bytes(b"pixels")
+
+    expected = None if kind is None else Sample(b"pixels", kind, WARMUP)
+    assert warmup_sample(tmp_path, {"warmup": warmup}) == expected
 
 
 async def test_a_version_that_is_built_anew_of_the_same_files_keeps_what_was_recorded(house: House) -> None:
