@@ -11,7 +11,7 @@ from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import Stopping
 from tsctl.daemon.core.fingerprint import AT_ONCE
 from tsctl.daemon.core.job import Job, JobPhase, Piece, Reply, TimeBudget
-from tsctl.daemon.extensions.cache.answers import IN_A_TURN, OVERHEAD, AnswerCache, seconds_of
+from tsctl.daemon.extensions.cache.answers import IN_A_TURN, OF_HEADER, OVERHEAD, AnswerCache, seconds_of
 from tsctl.daemon.models.request_watcher import RequestFacts
 
 FACTS = RequestFacts("POST", "/predictions/m", 0.0, "", None)
@@ -94,11 +94,12 @@ def test_a_large_request_whose_client_has_a_deadline_runs_itself(bench: Cached) 
 
 
 def test_an_answer_has_the_age_of_its_stay_here_and_no_other(bench: Cached) -> None:
-    bench.engine.answer = lambda job: Reply(200, b"a", headers=[("age", "7"), ("x-a", "b")])
+    bench.engine.answer = lambda job: Reply(200, b"a", "Fine", [("age", "7"), ("x-a", "b")])
     bench.ask("first")
     bench.after(3.0, "second")
 
     assert [*bench.client.reply("second").headers] == [("x-a", "b"), ("Age", "2")]
+    assert bench.cache.bytes == OVERHEAD + len(b"a" + b"Fine" + b"x-ab") + OF_HEADER
 
 
 def test_a_streamed_answer_is_not_kept_and_those_that_wait_run_themselves(bench: Cached) -> None:
@@ -146,6 +147,27 @@ def test_what_waits_was_accepted_and_is_answered_though_the_version_stops(body: 
     assert bench.model.idle
     with pytest.raises(Stopping):
         bench.ask("third", body)
+
+
+def test_where_the_request_that_runs_is_left_by_its_client_the_next_one_that_waits_runs() -> None:
+    bench = Cached(capacity=1)
+    first, second, *_ = [bench.ask(name) for name in ("first", "second", "third", "fourth")]
+
+    bench.model.abandon(second)
+    bench.model.abandon(first)
+    bench.clock.advance(5.0)
+
+    assert bench.sent == ["first", "third"] and bench.client.statuses == {"third": 200, "fourth": 200}
+    assert bench.counted == (0, 1, 2) and (bench.cache._waiting, bench.cache._waiting_bytes) == (0, 0)
+
+
+def test_no_more_bytes_wait_than_may_in_the_queue() -> None:
+    bench = Cached(queue_bytes=3)
+    for name in ("first", "second", "third"):
+        bench.ask(name, b"aa")
+    bench.clock.advance(5.0)
+
+    assert bench.sent == ["first", "third"] and len(bench.client.statuses) == 3
 
 
 def test_a_client_that_leaves_while_others_are_answered_is_forgotten(bench: Cached) -> None:

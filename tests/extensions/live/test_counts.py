@@ -65,13 +65,6 @@ def test_each_number_of_a_version_stands_under_its_own_name_with_the_daemons(hou
     assert batch["time"] == pytest.approx(4999.02)
 
 
-def test_what_is_learned_of_sizes_is_told_as_by_the_describe_document(house: House) -> None:
-    (model,) = ask(house, "/tsctl/live")["models"]
-    (described,) = ask(house, "/models/m")
-
-    assert model["learned"] == {name: described["tsctl"]["batching"]["learned"][name] for name in ("bestSize", "sizes")}
-
-
 def test_the_age_of_the_daemon_is_on_its_own_clock(house: House) -> None:
     before = ask(house, "/tsctl/live")["upSeconds"]
     house.clock.advance(5.0)
@@ -79,9 +72,11 @@ def test_the_age_of_the_daemon_is_on_its_own_clock(house: House) -> None:
     assert ask(house, "/tsctl/live")["upSeconds"] == pytest.approx(before + 5.0)
 
 
-def test_the_troubles_are_those_of_the_describe_document(house: House) -> None:
+def test_troubles_the_last_minute_and_what_is_learned_are_those_of_the_describe_document(house: House) -> None:
     (live,) = ask(house, "/tsctl/live")["models"]
     (described,) = ask(house, "/models/m")
 
-    assert live["troubles"] == described["tsctl"]["troubles"] == ["50 % errors"]
-    assert live["recent"] == described["tsctl"]["recent"]
+    told = described["tsctl"]
+    assert live["troubles"] == told["troubles"] == ["50 % errors"]
+    assert live["recent"] == told["recent"]
+    assert live["learned"] == {name: told["batching"]["learned"][name] for name in ("bestSize", "sizes")}
