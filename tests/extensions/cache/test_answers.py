@@ -161,6 +161,16 @@ def test_where_the_request_that_runs_is_left_by_its_client_the_next_one_that_wai
     assert bench.counted == (0, 1, 2) and (bench.cache._waiting, bench.cache._waiting_bytes) == (0, 0)
 
 
+def test_where_the_request_that_runs_expires_those_that_wait_run_themselves() -> None:
+    bench = Cached(capacity=1)
+    bench.ask("busy", b"b")
+    bench.ask("first", budget=TimeBudget(0.5, bench.clock.now(), "its client", by_client=True))
+    bench.ask("second")
+    bench.clock.advance(5.0)
+
+    assert bench.client.statuses == {"busy": 200, "first": 504, "second": 200}
+
+
 def test_no_more_bytes_wait_than_may_in_the_queue() -> None:
     bench = Cached(queue_bytes=3)
     for name in ("first", "second", "third"):
