@@ -24,7 +24,6 @@ from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.cache import limits_of
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.handlers.tensor_heads import InferHead
 
 OVERHEAD = 700  # bytes that an answer takes beside its body and its headers
 OF_HEADER = 160  # bytes that a header takes beside its texts
@@ -270,8 +269,9 @@ def digest_of(params: Sequence[Param], headers: Sequence[tuple[str, str]], infer
     """Return the digest by which a request equals others; thread-safe."""
     made = blake2b(fingerprint(params, headers, _NOT_HASHED, ("x-b3-",)), digest_size=32)
     if infer is not None:
-        named = msgspec.structs.replace(infer, id="") if isinstance(infer, InferHead) else infer
-        made.update(msgspec.msgpack.encode(named))
+        made.update(
+            msgspec.msgpack.encode(infer)
+        )  # with the `id` of an InferHead, which the worker writes into its answer
     return made.digest()
 
 

@@ -13,6 +13,7 @@ from tsctl.daemon.core.fingerprint import AT_ONCE
 from tsctl.daemon.core.job import Job, JobPhase, Piece, Reply, TimeBudget
 from tsctl.daemon.extensions.cache.answers import IN_A_TURN, OF_HEADER, OVERHEAD, AnswerCache, seconds_of
 from tsctl.daemon.models.request_watcher import RequestFacts
+from tsctl.handlers.tensor_heads import InferHead
 
 FACTS = RequestFacts("POST", "/predictions/m", 0.0, "", None)
 LARGE = b"x" * (AT_ONCE + 1)
@@ -60,14 +61,16 @@ def bench() -> Cached:
     return Cached()
 
 
-def test_tensors_that_differ_in_their_head_are_other_requests(bench: Cached) -> None:
-    for name, head in (("first", ["FP32"]), ("second", ["INT32"]), ("third", ["FP32"])):
+def test_tensors_that_differ_in_their_head_and_its_id_are_other_requests(bench: Cached) -> None:
+    one, other = (InferHead(each, {}, [], [], binary=False) for each in ("1", "2"))  # which the worker answers with
+    heads = {"first": ["FP32"], "second": ["INT32"], "third": ["FP32"], "fourth": one, "fifth": other, "sixth": one}
+    for name, head in heads.items():
         job = bench.client.job(name, b"a")
         job.infer = head
         submit(bench, job)
         bench.clock.advance(2.0)
 
-    assert bench.sent == ["first", "second"]
+    assert bench.sent == ["first", "second", "fourth", "fifth"]
 
 
 def test_a_new_answer_is_kept_though_an_older_request_ends_after_it() -> None:
@@ -178,21 +181,6 @@ def test_no_more_bytes_wait_than_may_in_the_queue() -> None:
     bench.clock.advance(5.0)
 
     assert bench.sent == ["first", "third"] and len(bench.client.statuses) == 3
-
-
-def test_a_client_that_leaves_while_others_are_answered_is_forgotten(bench: Cached) -> None:
-    bench.ask("first")
-    bench.ask("second")
-    third = bench.ask("third")
-    cut = bench.client.job("fourth", b"a")
-    cut._deliver = lambda reply: bench.model.abandon(third)  # a slow reader is cut to make room for this answer
-    submit(bench, cut)
-    bench.ask("fifth")
-
-    bench.clock.advance(5.0)
-
-    assert bench.client.statuses == {"first": 200, "second": 200, "third": 200, "fifth": 200}
-    assert bench.cache._waiting == 0
 
 
 def test_a_client_that_is_cut_by_the_answer_to_another_one_is_over(bench: Cached) -> None:
