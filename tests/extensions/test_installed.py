@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.api.house import House
+from tsctl.daemon.http.router import Audience
 from tsctl.daemon.server.extensions import EXTENSIONS
 
 PROGRAM = """
@@ -35,3 +37,21 @@ def test_none_starts_a_thread_when_it_is_installed(tmp_path: Path) -> None:
     before, after, *names = done.stdout.split()
     assert after == before
     assert names == [each.name for each in EXTENSIONS]
+
+
+async def test_none_shows_operators_routes_to_others_nor_keeps_a_timer_when_it_is_closed(tmp_path: Path) -> None:
+    (tmp_path / "keys").touch(mode=0o600)
+    house = House(tmp_path, keys_file=str(tmp_path / "keys"))
+    shown = {audience: {word for each in house.services for word in each.routes(audience)} for audience in Audience}
+    assert [audience for audience, words in shown.items() if "tsctl" in words] == [Audience.OPERATORS]
+    assert "models/*" not in shown[Audience.CLIENTS] | shown[Audience.SCRAPERS]
+
+    for each in house.services:
+        each.begin()
+    house.clock.advance(60.0)
+    for each in house.services:
+        await each.settle(replaced=False)
+    for each in reversed(house.services):
+        each.close()
+
+    assert not house.clock.step(), "a timer is left"

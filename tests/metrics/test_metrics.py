@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.metrics.reading import registered, report
+from tests.metrics.reading import registered, report, series_of
 from tsctl.daemon.core.job import Batch, Job
 from tsctl.daemon.metrics.metrics import KEPT_VERSIONS, Metrics
 from tsctl.daemon.metrics.version import VersionMetrics
@@ -50,13 +50,16 @@ def test_what_comes_again_goes_on_counting() -> None:
     metrics = registered("m/1")
     (version,) = metrics.versions
     run(version)
+    report(version, "counter", "Seen", 4)
     metrics.remove(version)
 
     again = VersionMetrics("m", "1")
     metrics.add(again)
     run(again)
+    report(again, "counter", "Seen", 5)
 
     assert metrics.counted == [again]
+    assert series_of(again) == {"Seen{ModelName=m,ModelVersion=1}": 9}
     assert (again.named.requests, again.batches, sum(again.ok.counts)) == (2, {"full": 2}, 1)
 
 

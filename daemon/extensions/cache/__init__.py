@@ -23,11 +23,8 @@ def limits_of(value: Mapping[str, Any]) -> tuple[float, int]:
     """
     if set(value) != {"seconds", "bytes"}:
         raise ValueError(_ALLOWED)
-    seconds, size = value["seconds"], value["bytes"]
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
-        raise ValueError(_ALLOWED)
-    most = parse_size(str(size)) if isinstance(size, int | str) and not isinstance(size, bool) else 0
-    if most <= 0:
+    seconds, most = value["seconds"], parse_size(str(value["bytes"]))
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf") or not most:
         raise ValueError(_ALLOWED)
     return float(seconds), most
 

@@ -66,7 +66,7 @@ class Course:
             time: the same moment, in seconds since the epoch.
         """
         before, seconds = self._before, now - self._since
-        if before is not None and era is self._era and seconds > 0.0 and counts.requests >= before.requests:
+        if before is not None and era is self._era and counts.requests >= before.requests:
             self._add(_sample(before, counts, queued, seconds, time))
         self._before, self._since, self._era = counts, now, era
 
@@ -165,8 +165,7 @@ class HistoryService(Service):
             return None
         kept: dict[str, dict[str, Any]] = {}
         for (name, version), course in self._courses.items():
-            rows = [[None if math.isnan(value) else value for value in row] for row in course.rows()]
-            kept.setdefault(name, {})[version] = rows
+            kept.setdefault(name, {})[version] = course.rows()  # whose nan becomes null
         return kept or None
 
     def restore(self, kept: Any) -> None:

@@ -72,7 +72,7 @@ def sample_of(params: Sequence[Param]) -> Sample | None:
     boundary = uuid4().hex
     lines: list[bytes] = []
     for name, content_type, value in params:
-        typed = f"\r\nContent-Type: {content_type}" if content_type else ""
+        typed = f'; filename="{name}"\r\nContent-Type: {content_type}' if content_type else ""  # only files have types
         head = f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"{typed}\r\n\r\n'
         lines += [head.encode(), bytes(value), b"\r\n"]
     body = b"".join([*lines, f"--{boundary}--\r\n".encode()])

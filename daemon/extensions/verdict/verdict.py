@@ -68,7 +68,7 @@ def _overload(facts: VerdictFacts, capacity: float) -> str:
     if facts.ready < facts.wanted:
         some = f"{facts.ready} of {facts.wanted} workers {'is' if facts.ready == 1 else 'are'} ready"
         return f"{_come(facts)}, one worker can do {_number(capacity)}, and only {some}: `tsctl logs {model}` says why"
-    needed = max(facts.wanted + 1, math.ceil(facts.rate / (BUSY * capacity)))
+    needed = math.ceil(facts.rate / (BUSY * capacity))
     said = f"{_come(facts)}, {_can(facts.ready, capacity)}"
     shortage = facts.shortage(needed)
     if shortage is None:

@@ -11,7 +11,7 @@ from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import Stopping
 from tsctl.daemon.core.fingerprint import AT_ONCE
 from tsctl.daemon.core.job import Job, JobPhase, Piece, Reply, TimeBudget
-from tsctl.daemon.extensions.cache.answers import IN_A_TURN, OVERHEAD, AnswerCache, seconds_of
+from tsctl.daemon.extensions.cache.answers import IN_A_TURN, OF_HEADER, OVERHEAD, AnswerCache, seconds_of
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.handlers.tensor_heads import InferHead
 
@@ -61,15 +61,16 @@ def bench() -> Cached:
     return Cached()
 
 
-def test_tensors_that_differ_in_their_head_such_as_the_id_are_other_requests(bench: Cached) -> None:
-    heads = {named: InferHead(named, {}, [], [], False) for named in ("alice", "bob")}
-    for name, head in (("first", heads["alice"]), ("second", heads["bob"]), ("third", heads["alice"])):
+def test_tensors_that_differ_in_their_head_and_its_id_are_other_requests(bench: Cached) -> None:
+    one, other = (InferHead(each, {}, [], [], binary=False) for each in ("1", "2"))  # which the worker answers with
+    heads = {"first": ["FP32"], "second": ["INT32"], "third": ["FP32"], "fourth": one, "fifth": other, "sixth": one}
+    for name, head in heads.items():
         job = bench.client.job(name, b"a")
         job.infer = head
         submit(bench, job)
         bench.clock.advance(2.0)
 
-    assert bench.sent == ["first", "second"]
+    assert bench.sent == ["first", "second", "fourth", "fifth"]
 
 
 def test_a_new_answer_is_kept_though_an_older_request_ends_after_it() -> None:
@@ -96,11 +97,12 @@ def test_a_large_request_whose_client_has_a_deadline_runs_itself(bench: Cached) 
 
 
 def test_an_answer_has_the_age_of_its_stay_here_and_no_other(bench: Cached) -> None:
-    bench.engine.answer = lambda job: Reply(200, b"a", headers=[("age", "7"), ("x-a", "b")])
+    bench.engine.answer = lambda job: Reply(200, b"a", "Fine", [("age", "7"), ("x-a", "b")])
     bench.ask("first")
     bench.after(3.0, "second")
 
     assert [*bench.client.reply("second").headers] == [("x-a", "b"), ("Age", "2")]
+    assert bench.cache.bytes == OVERHEAD + len(b"a" + b"Fine" + b"x-ab") + OF_HEADER
 
 
 def test_a_streamed_answer_is_not_kept_and_those_that_wait_run_themselves(bench: Cached) -> None:
@@ -150,19 +152,35 @@ def test_what_waits_was_accepted_and_is_answered_though_the_version_stops(body: 
         bench.ask("third", body)
 
 
-def test_a_client_that_leaves_while_others_are_answered_is_forgotten(bench: Cached) -> None:
-    bench.ask("first")
-    bench.ask("second")
-    third = bench.ask("third")
-    cut = bench.client.job("fourth", b"a")
-    cut._deliver = lambda reply: bench.model.abandon(third)  # a slow reader is cut to make room for this answer
-    submit(bench, cut)
-    bench.ask("fifth")
+def test_where_the_request_that_runs_is_left_by_its_client_the_next_one_that_waits_runs() -> None:
+    bench = Cached(capacity=1)
+    first, second, *_ = [bench.ask(name) for name in ("first", "second", "third", "fourth")]
 
+    bench.model.abandon(second)
+    bench.model.abandon(first)
     bench.clock.advance(5.0)
 
-    assert bench.client.statuses == {"first": 200, "second": 200, "third": 200, "fifth": 200}
-    assert bench.cache._waiting == 0
+    assert bench.sent == ["first", "third"] and bench.client.statuses == {"third": 200, "fourth": 200}
+    assert bench.counted == (0, 1, 2) and (bench.cache._waiting, bench.cache._waiting_bytes) == (0, 0)
+
+
+def test_where_the_request_that_runs_expires_those_that_wait_run_themselves() -> None:
+    bench = Cached(capacity=1)
+    bench.ask("busy", b"b")
+    bench.ask("first", budget=TimeBudget(0.5, bench.clock.now(), "its client", by_client=True))
+    bench.ask("second")
+    bench.clock.advance(5.0)
+
+    assert bench.client.statuses == {"busy": 200, "first": 504, "second": 200}
+
+
+def test_no_more_bytes_wait_than_may_in_the_queue() -> None:
+    bench = Cached(queue_bytes=3)
+    for name in ("first", "second", "third"):
+        bench.ask(name, b"aa")
+    bench.clock.advance(5.0)
+
+    assert bench.sent == ["first", "third"] and len(bench.client.statuses) == 3
 
 
 def test_a_client_that_is_cut_by_the_answer_to_another_one_is_over(bench: Cached) -> None:

@@ -103,6 +103,20 @@ async def test_a_client_that_is_lost_takes_its_question_with_it(house: House, ru
     assert len(jobs(house)) == 1
 
 
+async def test_a_client_that_has_only_ended_its_side_gets_the_answer_that_is_under_way(house: House) -> None:
+    house.engine.batch_time = lambda size: 10.0
+    await serve_all(house)
+    peer = house.send("GET", ASK)
+    await asyncio.sleep(0)
+    house.clock.settle()
+
+    peer.finish()
+    house.clock.advance(10.0)
+    await until(lambda: bool(peer.answers))
+
+    assert peer.statuses == [200]
+
+
 async def test_a_handler_may_answer_in_pieces(house: House) -> None:
     house.engine.answer = lambda job: Reply(200, b' "of": 3}')
     house.engine.batch_time = lambda size: NEVER

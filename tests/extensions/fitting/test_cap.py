@@ -14,13 +14,6 @@ def test_half_of_what_did_not_fit_is_sent_from_then_on(rows: int, most: int) -> 
     assert lowered(None, rows, 100.0) == Cap(most, rows, FIRST, 100.0 + FIRST)
 
 
-@pytest.mark.parametrize("rows", [8, 7])
-def test_a_batch_that_was_sent_before_the_cap_changes_nothing(rows: int) -> None:
-    cap = lowered(None, 8, 100.0)
-
-    assert lowered(cap, rows, 101.0) is cap
-
-
 def test_less_is_sent_where_half_does_not_fit_either() -> None:
     cap = lowered(lowered(None, 8, 100.0), 4, 101.0)
 
@@ -47,14 +40,6 @@ def test_each_try_that_fails_doubles_the_time_to_the_next() -> None:
         assert cap.due == cap.wait + more.due - more.wait + 1.0
 
     assert waits == [120.0, 240.0, 480.0, 960.0, 1920.0, LONGEST, LONGEST, LONGEST]
-
-
-def test_a_failure_long_after_all_fitted_again_begins_anew() -> None:
-    cap = lowered(None, 8, 0.0)
-    more = raised(cap, SIZE, cap.due)
-    assert more is not None
-
-    assert raised(more, SIZE, more.due) is None
 
 
 @given(size=st.integers(2, 64), fits=st.lists(st.integers(1, 64), min_size=1, max_size=50))

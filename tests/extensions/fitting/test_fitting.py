@@ -68,7 +68,41 @@ def test_larger_ones_are_tried_again_and_the_cap_is_forgotten_in_the_end(bench: 
 
     bench.clock.advance(FIRST)
     assert sizes(bench) == [8, 8]
-    assert [each.partition(":")[0] for each in events(bench)] == ["batch-capped", "batch-raised", "batch-raised"]
+    assert events(bench)[1:] == [
+        f"batch-raised: batches of up to {most} requests are tried again: 4 did not fit" for most in (4, 8)
+    ]
+
+
+def test_a_cap_that_is_lowered_once_more_is_not_raised_when_the_first_one_was_due(bench: StubVersion) -> None:
+    tell(bench, 8)
+    bench.clock.advance(FIRST / 2)
+    tell(bench, 4)
+
+    bench.clock.advance(FIRST - 1.0)
+
+    assert len(events(bench)) == 2
+
+
+def test_what_waits_for_a_full_batch_goes_when_fewer_fill_it() -> None:
+    bench = StubVersion(batch_size=8, policy="fixed", max_delay=100.0)
+    Fitting(bench.model)
+    for name in "abcd":
+        bench.submit(name)
+    bench.clock.settle()
+
+    tell(bench, 8)
+    bench.clock.settle()
+
+    assert bench.batches == ["a b c d"]
+
+
+def test_of_rows_that_share_a_place_of_a_batch_each_place_counts_once(bench: StubVersion) -> None:
+    bench.model.dispatcher.share = 2  # type: ignore[misc]
+
+    tell(bench, 8)
+    assert sizes(bench)[0] == 2
+    tell(bench, 2)
+    assert sizes(bench)[0] == 1
 
 
 def test_two_workers_that_tell_the_same_are_one_event(bench: StubVersion) -> None:
@@ -92,6 +126,9 @@ def test_a_batch_size_that_is_set_counts_at_once(bench: StubVersion) -> None:
     assert sizes(bench) == [6, 6, 4]
     bench.clock.advance(FIRST)
     assert len(events(bench)) == 1, "no try is left over"
+    tell(bench, 6)
+    bench.model.change(bench.model.settings.changed({"max_delay": 0.2}, "a test"))
+    assert max(sizes(bench)) == 3, "the size was not set once more"
 
 
 def test_rows_that_run_continuously_are_capped_too() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.said import reason, said_in
-from tsctl.daemon.core.client import ModelNotAllowed, TooManyRequests, holder_of
+from tsctl.daemon.core.client import BodyTooLong, ModelNotAllowed, TooManyRequests, holder_of
 from tsctl.daemon.extensions.keys.known_clients import KnownClient
 
 
@@ -56,8 +56,9 @@ def test_a_refused_request_names_the_time_of_the_next_and_does_not_count() -> No
     client.admit("m", 0, 102.0)
 
 
-def test_without_a_rate_all_requests_come() -> None:
-    assert admitted(KnownClient("c"), [1.0] * 1000) == [1.0] * 1000
+def test_a_body_whose_head_told_no_length_is_measured_when_it_is_there() -> None:
+    with pytest.raises(BodyTooLong, match="The body has 11 bytes; client `c` may send 10"):
+        KnownClient("c", bytes=10).admit("m", 11, 0.0)
 
 
 @given(rate=st.floats(0.1, 100), burst=st.integers(1, 20), gaps=st.lists(st.floats(0, 3), min_size=1, max_size=60))

@@ -1,13 +1,17 @@
 """The control socket shows the counts of all versions, and the latest batches of one."""
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.api.house import House
+from tsctl.daemon.api.management.status import tsctl_version
 from tsctl.daemon.core.job import Reply
+from tsctl.daemon.extensions.live.batches import batches_document
+from tsctl.daemon.extensions.live.counts import live_document
 from tsctl.daemon.metrics.histogram import FINE
 
 
@@ -40,17 +44,25 @@ def test_answers_and_batches_are_counted(house: House) -> None:
     (model,) = ask(house, "/tsctl/live")["models"]
 
     assert model["requests"] == {"total": 2, "codes": {"200": 1, "500": 1}, "errors": 1}
-    assert model["batches"] == {"total": 1, "requests": 2}
     assert model["latency"]["bounds"] == list(FINE)
     assert sum(model["latency"]["counts"]) == 2 and model["latency"]["sum"] == pytest.approx(0.14, abs=0.001)
-    assert (model["batchSize"], model["maxBatchDelay"], model["policy"]) == (4, 20, "fixed")
 
 
-def test_what_is_learned_of_sizes_is_told_as_by_the_describe_document(house: House) -> None:
-    (model,) = ask(house, "/tsctl/live")["models"]
-    (described,) = ask(house, "/models/m")
+def test_each_number_of_a_version_stands_under_its_own_name_with_the_daemons(house: House) -> None:
+    model = house.registry.find("m")
+    model.metrics.refusals["queue_full"], model.metrics.expirations["worker"] = 3, 2
+    (worker,) = house.engine.workers
+    worker.pid = os.getpid()
 
-    assert model["learned"] == {name: described["tsctl"]["batching"]["learned"][name] for name in ("bestSize", "sizes")}
+    document = live_document(house.registry, 1.0, 5000.0)
+
+    (told,) = document.pop("models")
+    assert document == {"time": 5000.0, "started": 1.0, "pid": os.getpid(), "version": tsctl_version()}
+    assert (told["refused"], told["expired"]) == ({"queue_full": 3}, {"worker": 2})
+    (place,) = told["workers"]
+    assert place["pid"] == os.getpid() and 0 < place["cpuSeconds"] < 1e6 < place["memory"]
+    (batch,) = batches_document(model, 0, 5000.0)["batches"]
+    assert batch["time"] == pytest.approx(4999.02)
 
 
 def test_the_age_of_the_daemon_is_on_its_own_clock(house: House) -> None:
@@ -60,9 +72,11 @@ def test_the_age_of_the_daemon_is_on_its_own_clock(house: House) -> None:
     assert ask(house, "/tsctl/live")["upSeconds"] == pytest.approx(before + 5.0)
 
 
-def test_the_troubles_are_those_of_the_describe_document(house: House) -> None:
+def test_troubles_the_last_minute_and_what_is_learned_are_those_of_the_describe_document(house: House) -> None:
     (live,) = ask(house, "/tsctl/live")["models"]
     (described,) = ask(house, "/models/m")
 
-    assert live["troubles"] == described["tsctl"]["troubles"] == ["50 % errors"]
-    assert live["recent"] == described["tsctl"]["recent"]
+    told = described["tsctl"]
+    assert live["troubles"] == told["troubles"] == ["50 % errors"]
+    assert live["recent"] == told["recent"]
+    assert live["learned"] == {name: told["batching"]["learned"][name] for name in ("bestSize", "sizes")}

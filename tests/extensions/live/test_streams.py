@@ -1,5 +1,6 @@
 """The control socket streams the events; a slow client cannot make the stream grow."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,8 @@ def test_a_stream_begins_with_what_was_and_goes_on_with_what_happens(house: Hous
     house.registrar.events.add("scaled", "five", model="m", version="1.0")
 
     written = bytes(peer.transport.written)
-    assert written.startswith(b"HTTP/1.1 200") and b"content-type: text/event-stream" in written.lower()
+    assert written.startswith(b"HTTP/1.1 200")
+    assert b"content-type: text/event-stream" in written.lower() and b"cache-control: no-cache" in written.lower()
     assert [event["text"] for event in streamed(peer)] == ["two", "three", "five"]
     assert b"id: 6\ndata: {" in written
 
@@ -69,11 +71,16 @@ def test_a_silent_stream_says_that_it_lives(house: House) -> None:
 
 
 def test_a_client_that_does_not_read_is_cut_off(house: House) -> None:
-    peer = follow(house)
-    peer.connection.pause_writing()
     text, events = "x" * 1000, house.registrar.events
+    for _ in range(100):
+        events.add("scaled", text)
+    peer = follow(house, "?limit=100")
+    peer.connection.pause_writing()
 
-    for _ in range(2 * MOST_UNREAD // 1000):
+    for _ in range(MOST_UNREAD // 1000 - 100):
+        events.add("scaled", text)
+    assert not peer.transport.aborted, "those that were there do not count"
+    for _ in range(200):
         events.add("scaled", text)
 
     assert peer.transport.aborted
@@ -81,14 +88,14 @@ def test_a_client_that_does_not_read_is_cut_off(house: House) -> None:
 
 
 @pytest.mark.parametrize("way", ["leave", "finish"])
-def test_a_client_that_leaves_is_forgotten(house: House, way: str) -> None:
+def test_a_client_that_leaves_is_forgotten(house: House, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     peer = follow(house)
     assert repr(streams_of(house)) == "<EventStreams 1>"
 
     getattr(peer, way)()
 
     assert house.registrar.events.readers == {} and repr(streams_of(house)) == "<EventStreams 0>"
-    house.registrar.events.add("scaled", "five")
+    monkeypatch.setattr(house.registrar.events, "refresh", None)  # which nobody calls any more
     house.clock.advance(100.0)
 
 
@@ -96,7 +103,8 @@ def test_the_number_of_streams_is_bounded(house: House) -> None:
     peers = [follow(house) for _ in range(MOST_STREAMS + 1)]
 
     assert peers[0].transport.written.startswith(b"HTTP/1.1 200")
-    assert peers[-1].transport.written.startswith(b"HTTP/1.1 503")
+    (refused,) = peers[-1].answers
+    assert refused.status == 503 and b"at most 64 may. Close one, and try again." in refused.body
     peers[0].leave()
     assert follow(house).transport.written.startswith(b"HTTP/1.1 200")
 
@@ -104,7 +112,7 @@ def test_the_number_of_streams_is_bounded(house: House) -> None:
 def test_streams_end_with_the_daemon_and_later_ones_end_at_once(house: House) -> None:
     peer = follow(house)
 
-    streams_of(house).close()
+    asyncio.run(house.service(LiveService).settle(replaced=False))
 
     assert peer.answers[0].status == 200 and b"four" in peer.answers[0].body
     assert b"four" in follow(house).answers[0].body

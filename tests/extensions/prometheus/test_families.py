@@ -167,25 +167,6 @@ def test_what_leaves_keeps_its_counters_and_nothing_else() -> None:
     }
 
 
-def test_what_comes_again_goes_on_counting() -> None:
-    metrics = registered("m/1")
-    (version,) = metrics.versions
-    run(version)
-    report(version, "counter", "Seen", 4)
-    metrics.remove(version)
-
-    again = VersionMetrics("m", "1")
-    metrics.add(again)
-    run(again)
-    report(again, "counter", "Seen", 5)
-
-    lines = everything(metrics)
-    assert lines["ts_inference_requests_total{model_name=m,model_version=1}"] == 2
-    assert lines["tsctl_batches_total{model=m,reason=full,version=1}"] == 2
-    assert lines["tsctl_request_latency_seconds_count{model=m,outcome=ok,version=1}"] == 1
-    assert lines["Seen{ModelName=m,ModelVersion=1}"] == 9
-
-
 def test_what_comes_again_may_have_changed_a_type() -> None:
     metrics = registered("m/1")
     (version,) = metrics.versions

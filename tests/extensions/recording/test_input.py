@@ -9,7 +9,7 @@ from tests.api.house import House
 from tests.kit.shelf import needs
 from tsctl.daemon.core.job import Param
 from tsctl.daemon.extensions.recording.recorder import MOST_BYTES, RECORDED, sample_of
-from tsctl.daemon.models.archives.sample import Sample
+from tsctl.daemon.models.archives.sample import WARMUP, Sample, warmup_sample
 from tsctl.daemon.models.version import ModelVersion
 
 RECORDING = "recordInput: true"
@@ -35,13 +35,15 @@ def test_a_body_that_is_too_large_is_not_kept(tmp_path: Path) -> None:
 
 def test_a_request_of_several_inputs_is_recorded_as_the_form_that_repeats_it(house: House) -> None:
     serve(house)
-    sample = sample_of([Param("data", "", b"\x00\r\n--"), Param("more", "text/plain", b"")])
+    sample = sample_of([Param("data", "", b"\x00\r\n--"), Param("more", "image/png", b"")])
     assert sample is not None
 
     post(house, sample.body, f"Content-Type: {sample.content_type}")
 
     (job,) = (job for worker in house.engine.workers for batch in worker.batches for job in batch.jobs)
-    assert {(each.name, bytes(each.value)) for each in job.params} == {("data", b"\x00\r\n--"), ("more", b"")}
+    assert {(*each[:2], bytes(each.value)) for each in job.params} == {
+        ("data", "", b"\x00\r\n--"), ("more", "image/png", b"")
+    }  # fmt: skip
 
 
 def test_a_request_that_no_form_repeats_is_not_recorded() -> None:
@@ -66,6 +68,24 @@ def test_a_request_that_the_cache_answers_is_recorded_after_a_change(config: str
     post(house, b"kept")
 
     assert model.sample is not None and model.sample.body == b"kept"
+    assert [type(each).__name__ for each in model.watchers] == ["Recorder", "AnswerCache"]
+
+
+@pytest.mark.parametrize(
+    ("warmup", "kind"),
+    [
+        ("sample.jpg", ""), (["sample.jpg", "other.jpg"], ""), ({"file": ["sample.jpg"]}, ""),
+        ({"file": "elsewhere/sample.jpg", "contentType": "image/jpeg"}, "image/jpeg"),
+        ("other.jpg", None), (3, None), ({}, None), ({"file": [1]}, None),
+    ],
+)  # fmt: skip
+def test_the_archives_sample_is_the_first_file_that_its_warmup_names(
+    warmup: object, kind: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / "sample.jpg").write_bytes(b"pixels")
+
+    expected = None if kind is None else Sample(b"pixels", kind, WARMUP)
+    assert warmup_sample(tmp_path, {"warmup": warmup}) == expected
 
 
 async def test_a_version_that_is_built_anew_of_the_same_files_keeps_what_was_recorded(house: House) -> None:

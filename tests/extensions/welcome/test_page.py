@@ -37,25 +37,6 @@ def test_each_link_leads_somewhere(house: House) -> None:
     assert [house.send("GET", link).statuses for link in links] == [[200]] * 5
 
 
-def test_a_browser_gets_a_page_without_any_script(house: House) -> None:
-    answer = ask(house, HTML)
-
-    assert "default-src 'none'" in answer.headers["content-security-policy"]
-    assert b"<code>POST /predictions/m/2.0</code>" in answer.body and b"<script" not in answer.body
-
-
-def test_a_name_is_text_on_the_page(tmp_path: Path) -> None:
-    (tmp_path / "odd").mkdir()
-    house = House(tmp_path / "odd")
-    house.put("<b>", place="odd")
-    asyncio.run(house.tell("POST", "/models?url=odd&initial_workers=0"))
-
-    page = ask(house, HTML).body.decode()
-
-    assert "<b>" not in page
-    assert "&lt;b&gt;" in page or "No model is registered." in page
-
-
 def test_without_models_the_page_says_so(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
 
