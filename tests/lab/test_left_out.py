@@ -34,7 +34,10 @@ def test_a_library_of_the_shelf_goes_with_the_last_extension_that_imports_it() -
 
 
 @pytest.mark.slow
-def test_the_environment_of_a_copy_does_not_find_what_the_copy_lacks(tmp_path: Path) -> None:
+def test_the_environment_of_a_copy_does_not_find_what_the_copy_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)  # may name the original; `leave-out` removes it, too
     tree = tmp_path / "tree"
     for name, text in {
         "tsctl/__init__.py": "",
