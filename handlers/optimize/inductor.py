@@ -34,7 +34,7 @@ def refusal(model: Any, device: torch.device) -> str:
     while isinstance(model, ModelWrapper):  # bfloat16's
         model = getattr(model, model.within)
     if isinstance(model, torch.jit.ScriptModule):
-        return "the model is TorchScript, which torch.compile does not take"
+        return "the model is TorchScript, which torch.compile does not take; archive its Python code and weights"
     if device.type == "cuda":
         if importlib.util.find_spec("triton") is None:
             return "triton is not installed, which torch.compile needs on a GPU"

@@ -90,7 +90,7 @@ def test_torchscript_is_refused_and_in_bfloat16_too() -> None:
     model = torch.jit.script(nn.Linear(1, 1))
 
     for each in (model, Bfloat16(model)):
-        assert inductor.refusal(each, CPU) == "the model is TorchScript, which torch.compile does not take"
+        assert inductor.refusal(each, CPU).startswith("the model is TorchScript, which")
 
 
 @pytest.mark.heavy
