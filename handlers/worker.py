@@ -32,11 +32,11 @@ from tsctl.handlers.process.forking import start_apart
 from tsctl.handlers.process.schedule import alone
 from tsctl.handlers.process.threads import handlers_choice, keep_handlers_choice, set_threads, threads_in_force
 from tsctl.handlers.requests.excerpt import excerpt, message_of
+from tsctl.handlers.requests.gpu_context import breakage, touch_gpus
+from tsctl.handlers.requests.out_of_memory import is_out_of_memory
 from tsctl.handlers.requests.tracebacks import describe_error, has_author_frames
 from tsctl.handlers.runtime import compat
 from tsctl.handlers.runtime.compat import look_in
-from tsctl.handlers.runtime.gpu_context import breakage, touch_gpus
-from tsctl.handlers.runtime.out_of_memory import is_out_of_memory
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.runtime.warmup import warm_up
 from tsctl.handlers.sdk.errors import HandlerError

@@ -52,9 +52,10 @@ def use(handler: Any) -> bool:
         return True
     handler.spread = Decoders().map
     handler.read_image = partial(_read, handler)
-    if handler.device.type == "cuda" and type(handler).preprocess is VisionHandler.preprocess:
+    device = torch.device(handler.device)  # a handler's own may be a text
+    if device.type == "cuda" and type(handler).preprocess is VisionHandler.preprocess:
         handler.read_image = lambda encoded, admit: pixels_of(encoded, admit, handler.least_side, how)
-        handler.join = Staging(handler.device, how)
+        handler.join = Staging(device, how)
         if handler.readers is not None:
             handler.spread = partial(_spread, handler, handler.readers)
     return True

@@ -76,8 +76,8 @@ class ObjectDetector(VisionHandler):
         Raises:
             UnreadableRows: some rows are not images; only for rows that `prepare` has not seen.
         """
-        there = staged(decode_rows(data, self.decode_row), self.device)
-        whole = side_by_side(there) if self.device.type == "cuda" else None
+        there = staged(decode_rows(data, self.decode_row), self.input_device)
+        whole = side_by_side(there) if self.input_device.type == "cuda" else None
         if whole is not None:
             return self._in_fractions([whole])[0]
         images = self._in_fractions(there)

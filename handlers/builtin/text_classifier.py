@@ -82,7 +82,7 @@ class TextClassifier(TextHandler):
                 known = self.token_numbers(found)
                 numbers += known.values()
                 tokens[-1] += [found[place] for place in known]
-        there = to_device([torch.tensor(each, dtype=torch.int64) for each in (numbers, offsets)], self.device)
+        there = to_device([torch.tensor(each, dtype=torch.int64) for each in (numbers, offsets)], self.input_device)
         return Bags(there[0], tokens, there[1])
 
     @timed

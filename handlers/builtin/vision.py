@@ -25,6 +25,7 @@ from tsctl.handlers.builtin.support.readers import Readers, pin
 from tsctl.handlers.names import DEFAULT_OPTIMIZATIONS
 from tsctl.handlers.requests.early_answers import early_answer, send, takes_pixels
 from tsctl.handlers.requests.excerpt import message_of
+from tsctl.handlers.requests.gpu_context import is_machines
 from tsctl.handlers.requests.gpu_copies import stacked
 from tsctl.handlers.requests.images import decode_image
 from tsctl.handlers.requests.preparation import Preparation, read_preparation
@@ -265,15 +266,17 @@ class VisionHandler(BaseHandler):
 
     def _refusal(self, row: Any, error: Exception) -> UnreadablePayload | None:
         """Return why a row is refused for which the model has failed: it is an array of another shape than images'."""
-        if isinstance(error, (MemoryError, torch.OutOfMemoryError, UnreadablePayload, PredictionException)):
+        if isinstance(error, (UnreadablePayload, PredictionException)):
             return None
         expected = self._shape_of_arrays
-        if "CUDA" in str(error) or expected is None or not is_prepared(row):
+        if expected is None or not is_prepared(row):
             return None
         shape = [*row.prepared.shape]
         if len(shape) == 3 and all(
             given == wanted or wanted < 0 < given for given, wanted in zip(shape, expected, strict=True)
         ):
+            return None
+        if is_machines(error):  # last: it may ask the GPU
             return None
         takes = ", ".join("any" if each < 0 else str(each) for each in expected)
         return UnreadablePayload(

@@ -151,10 +151,9 @@ def read_tolerances(config: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _is_on_gpu(handler: Any) -> bool:
-    device = None
     with suppress(Exception):  # of a handler that is no BaseHandler: anything, or a property that raises
-        device = getattr(handler, "device", None)
-    return isinstance(device, torch.device) and device.type == "cuda"
+        return isinstance(handler.device, str | torch.device) and torch.device(handler.device).type == "cuda"
+    return False
 
 
 def _where(handler: Any) -> str:

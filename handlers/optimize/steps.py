@@ -103,6 +103,7 @@ class Steps:
             raise NotApplied(f"the model is a {type(model).__name__}, and only a torch.nn.Module can be optimised")
         if hasattr(model, "_orig_mod"):
             raise NotApplied("`pt2` in model-config.yaml has the model compiled already")
+        self._device = torch.device(handler.device)  # a handler's own may be a text
         samples = samples_of(model_dir, config)
         self.samples_digest = digest_of(samples)
         self._samples = archive_rows(samples)
@@ -179,7 +180,7 @@ class Steps:
         """
         if name in given:
             return given[name]
-        if self.handler.device.type == "cuda" and torch.backends.cudnn.allow_tf32 and name not in READING:
+        if self._device.type == "cuda" and torch.backends.cudnn.allow_tf32 and name not in READING:
             return max(TF32_TOLERANCE, TOLERANCES[name])
         # Precision lost by bf16 stays lost in later steps.
         return TOLERANCES["bf16" if "bf16" in self.done else name]
@@ -246,8 +247,8 @@ class Steps:
     def infer(self, inputs: Any) -> Any:
         """Return the model's output, once the device has finished."""
         output = self.handler.inference(inputs)
-        if self.handler.device.type == "cuda":
-            torch.cuda.synchronize(self.handler.device)
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
         return output
 
     def apply(self, name: str) -> None:
@@ -290,11 +291,11 @@ class Steps:
         self.handler.model.to(memory_format=torch.channels_last)
 
     def _bf16(self) -> None:
-        _check(bfloat16.refusal(self.handler.device))
+        _check(bfloat16.refusal(self._device))
         self.handler.model = bfloat16.Bfloat16(self.handler.model).eval()
 
     def _int8(self) -> None:
-        _check(refusal(self.handler.model, self.handler.device))
+        _check(refusal(self.handler.model, self._device))
         model = self.handler.model = Int8(self.handler.model).eval()
         if self.scales is None:
             inputs = self._varied()
@@ -310,23 +311,23 @@ class Steps:
         self.reached[INT8] = f"{converted} of {count} convolutions and linear layers"
 
     def _compile(self) -> None:
-        _check(inductor.refusal(self.handler.model, self.handler.device))
+        _check(inductor.refusal(self.handler.model, self._device))
         packages = self._packages()
         if packages is not None:
             self.full_drift = packages.drift
-            self.handler.model = inductor.Compiled(self.handler.model, self.handler.device, packages).eval()
+            self.handler.model = inductor.Compiled(self.handler.model, self._device, packages).eval()
             return
         if not self._compiles:
             raise NotApplied("its code is not kept compiled here, and compiling would delay the first answer")
-        compiled = self.handler.model = inductor.Compiled(self.handler.model, self.handler.device).eval()
+        compiled = self.handler.model = inductor.Compiled(self.handler.model, self._device).eval()
         inductor.compile_sizes(compiled, self._run, self.batch_size)
-        if self.handler.device.type == "cpu":  # elsewhere no weights are packed
+        if self._device.type == "cpu":  # elsewhere no weights are packed
             full = self.preprocess(self.batch_size)
             self.full_drift = compiled.compile_full(lambda: self.infer(full))
 
     def _onnx_runtime(self) -> None:
         model = self.handler.model
-        _check(onnx_runtime.refusal(model, self.handler.device))
+        _check(onnx_runtime.refusal(model, self._device))
         folder = keeping.folder_for(self.handler, self._model_dir, [*self.done, ONNX_RUNTIME], self.batch_size)
         exported = None if folder is None else keeping.find(folder, model, onnx_runtime.Exported)
         if exported is None:
@@ -349,8 +350,8 @@ class Steps:
 
     def _graph(self) -> None:
         handler = self.handler
-        _check(graph.refusal(handler.device))
-        capture, answer, normalise = graph.CudaCapture(handler.device), early_answer(handler), None
+        _check(graph.refusal(self._device))
+        capture, answer, normalise = graph.CudaCapture(self._device), early_answer(handler), None
         if answer is not None and handler.join is not None:  # a user's own stage may use what is normalised
             normalise = handler.join.normalise
         graphed = handler.model = graph.Graphed(handler.model, capture, normalise, answer).eval()
@@ -374,7 +375,7 @@ class Steps:
 
     def _packages(self) -> Packages | None:
         """Return the model as libraries, as they were kept or are made now; None where torch.compile has to do."""
-        if self.handler.device.type != "cpu" or self._overlaps:
+        if self._device.type != "cpu" or self._overlaps:
             return None
         try:
             folder = keeping.folder_for(self.handler, self._model_dir, self.done, self.batch_size)

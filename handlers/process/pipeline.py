@@ -70,7 +70,12 @@ def suits(handler: Any, own_handle: bool, config: Mapping[str, Any]) -> bool:
     if wanted is not None:
         return bool(wanted)
     ours = all(getattr(type(handler), stage).__module__.startswith("tsctl.handlers.builtin.") for stage in STAGES)
-    return ours and handler.device.type != "cpu"
+    return ours and _kind_of(handler) != "cpu"
+
+
+def _kind_of(handler: Any) -> str:
+    """Return the kind of a handler's device, `cpu` or `cuda`; its own code may have set a text."""
+    return str(handler.device).partition(":")[0]
 
 
 def lanes_for(kind: str) -> int:
@@ -111,7 +116,7 @@ class Pipeline:
     ) -> None:
         self._handler = runtime.handler
         self._set_threads = set_threads
-        lanes = lanes or lanes_for(self._handler.device.type)
+        lanes = lanes or lanes_for(_kind_of(self._handler))
         names = dict.fromkeys(_THREAD.get(stage, stage) for stage in STAGES)
         self._stages = {name: ThreadPoolExecutor(1, name) for name in names}
         for stage in STAGES:
@@ -143,7 +148,7 @@ class Pipeline:
     def set_threads(self, count: int) -> None:
         """Divide so many threads among the stages, from each stage's next batch on."""
         # On a CPU, preprocessing takes one thread from inference, if inference has two.
-        on_cpu = self._handler.device.type == "cpu"
+        on_cpu = _kind_of(self._handler) == "cpu"
         shares = {"preprocess": 1, "inference": max(1, count - 1)} if on_cpu else {"preprocess": count}
         for name, stage in self._stages.items():
             stage.submit(self._set_threads, shares.get(name, 1)).result()

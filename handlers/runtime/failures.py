@@ -6,9 +6,9 @@ from typing import cast
 
 from tsctl.handlers import wire
 from tsctl.handlers.requests.excerpt import excerpt, message_of
+from tsctl.handlers.requests.out_of_memory import is_out_of_memory
 from tsctl.handlers.requests.rows import failure
 from tsctl.handlers.requests.tracebacks import describe_error
-from tsctl.handlers.runtime.out_of_memory import is_out_of_memory
 from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable, PredictionException, UnreadablePayload
 from tsctl.handlers.texts.encodable import class_of, text_of
 

@@ -17,9 +17,12 @@ from tests.handlers.samples import row, write
 from tests.kit.null_gpu.cards import Delta, OnCards
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.image_segmenter import ImageSegmenter
+from tsctl.handlers.builtin.object_detector import ObjectDetector
 from tsctl.handlers.builtin.support.modelfile import load_file
 from tsctl.handlers.builtin.support.weights import HALF, moved
 from tsctl.handlers.builtin.text_classifier import TextClassifier
+from tsctl.handlers.builtin.vision import example_image
+from tsctl.handlers.process.pipeline import suits
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.runtime.tasks import TaskRuntime
 from tsctl.handlers.sdk.context import Context
@@ -174,6 +177,32 @@ for name, handler, size, replays in (
         "from_card_pinned", "from_card_pageable", "default_from_card", "replays"))],
         [4, [1], 1, 0, 0, size, 1, 0, 0, replays])
 
+write(folder / "finds.py", Path("tests/e2e/archives/finds_corners.py").read_text())
+READ = ["fast_images", "graph"]
+for name, kind, asked in (("net", ImageClassifier, READ), ("reads", TextClassifier, []), ("finds", ObjectDetector, [])):
+    class Named(kind):
+        def initialize(self, context):
+            super().initialize(context)
+            self.device = str(self.device)
+    named = Named()
+    own = Context(name, str(folder), {"model": {"modelFile": f"{name}.py"}}, batch_size=4, gpu=0)
+    named.initialize(own)
+    applied = [each.applied for each in Runtime(EntryPoint(named, named.handle), own).optimize(asked, folder, 4)]
+    body = b"a good film" if name == "reads" else example_image()
+    with Delta(here) as batch:
+        named._run_stages([{"body": body} for _ in range(4)])
+    check("a handler may name its device by a text",
+        [all(applied), suits(named, False, {}), batch["to_card_pinned"], batch["to_card_pageable"]], [True, True, 1, 0])
+
+for name, kind, body in (("net", ImageClassifier, example_image()), ("reads", TextClassifier, b"a good film")):
+    explains = kind()
+    explains.initialize(Context(name, str(folder), {"model": {"modelFile": f"{name}.py"}}, batch_size=4, gpu=0))
+    inputs = explains.preprocess([{"body": body}])
+    with Delta(here) as explained:
+        explains.get_insights(inputs, None, 0)
+    check("an explanation comes back in one copy", [explained[each] for each in
+        ("from_card_pinned", "from_card_pageable", "default_from_card", "event_syncs")], [1, 0, 0, 1])
+
 torch._export.aot_load = lambda path, device: torch.cuda.current_device
 (folder / "net.so").write_bytes(b"")
 library = load_file(folder / "net.so", torch.device("cuda:1"))
@@ -190,6 +219,23 @@ with Delta(here) as batch:
 check("the answer of a coroutine is waited for once, whatever it holds",
     [json.loads(answered.answer.body), batch["event_syncs"], batch["from_card_pinned"]],
     [{"scores": [0.5, 1.5], "classes": [[7]]}, 1, 2])
+class Breaks(torch.nn.Module):
+    def forward(self, images):
+        here.break_context()
+        raise RuntimeError("cuDNN error: CUDNN_STATUS_EXECUTION_FAILED")
+
+handler = ImageClassifier()
+handler.initialize(context)
+handler.model = Breaks()
+for claim, call, kind in (
+    ("of the batch", lambda: handler._run_stages([{"body": [1.0, 2.0]}]), RuntimeError),
+    ("of a file", lambda: load_card("script.pt"), torch.AcceleratorError),
+):
+    try:
+        raised = call()
+    except Exception as error:
+        raised = error
+    check(f"a context that breaks is no fault {claim}", type(raised), kind)
 os._exit(0)
 """
 

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from tsctl.handlers.requests.excerpt import excerpt
+from tsctl.handlers.requests.gpu_copies import on_host
 from tsctl.handlers.sdk.errors import PredictionException, UnreadablePayload
 
 
@@ -48,7 +49,7 @@ def target_of(value: Any) -> Any:
 
 
 def attributed(method: Any, inputs: torch.Tensor, target: Any, **options: Any) -> torch.Tensor:
-    """Return what a method of captum attributes to the values of `inputs`; one for each.
+    """Return what a method of captum attributes to the values of `inputs`, one for each, in main memory.
 
     Raises:
         UnreadablePayload: the model has no class `target`.
@@ -57,4 +58,4 @@ def attributed(method: Any, inputs: torch.Tensor, target: Any, **options: Any) -
         attributions: torch.Tensor = method.attribute(inputs, target=target, **options)
     except (IndexError, AssertionError, ValueError) as error:
         raise UnreadablePayload(f"The request's `target` {target} is no class of the model: {error}") from error
-    return attributions
+    return on_host(attributions.detach())

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from tsctl.handlers.builtin.support.onnx import is_session
+from tsctl.handlers.requests.gpu_context import is_machines
 from tsctl.handlers.requests.gpu_copies import to_device
 from tsctl.handlers.sdk.errors import UnreadablePayload
 
@@ -25,7 +26,7 @@ def dtype_for(model: Any, data: Any, error: RuntimeError) -> torch.dtype | None:
 
     The dtype is that of the model's first floating-point parameter or buffer, else torch's default.
     """
-    if not is_whole(data) or isinstance(error, torch.OutOfMemoryError) or "CUDA" in str(error):
+    if not is_whole(data) or is_machines(error):
         return None
     if not isinstance(model, torch.nn.Module):
         return torch.get_default_dtype()

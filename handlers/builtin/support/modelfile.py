@@ -28,6 +28,7 @@ from torch import nn
 from tsctl.handlers.builtin.support.batches import module_of
 from tsctl.handlers.builtin.support.onnx import load_session
 from tsctl.handlers.builtin.support.weights import moved
+from tsctl.handlers.requests.gpu_context import is_machines
 from tsctl.handlers.sdk.errors import HandlerError
 from tsctl.handlers.sdk.loader import classes_of, import_file
 
@@ -191,11 +192,11 @@ def _unpacked(device: torch.device) -> Iterator[None]:
 
 @contextmanager
 def _refused(sentence: str) -> Iterator[None]:
-    """Prefix torch's errors about a file with a sentence; CUDA errors propagate, as they are not the file's fault."""
+    """Prefix torch's errors about a file with a sentence; those of the machine propagate."""
     try:
         yield
     except (RuntimeError, TypeError, zipfile.BadZipFile) as error:
-        if "CUDA" in str(error):
+        if is_machines(error):
             raise
         raise HandlerError(f"{sentence}: {str(error).strip()}") from error
 

@@ -10,8 +10,8 @@ import torch
 
 from tests.handlers.samples import context_of, row
 from tsctl.handlers import wire
+from tsctl.handlers.requests.out_of_memory import is_out_of_memory
 from tsctl.handlers.runtime import runtime as runtimes
-from tsctl.handlers.runtime.out_of_memory import is_out_of_memory
 from tsctl.handlers.runtime.runtime import Allowance, Runtime, no_pieces
 from tsctl.handlers.runtime.steps import ActiveRow, ActiveRows, SteppedRuntime
 from tsctl.handlers.sdk.context import Context

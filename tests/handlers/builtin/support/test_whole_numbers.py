@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from tests.handlers.device import DEVICE, on_device
+from tests.handlers.requests.test_gpu_context import of_driver
 from tests.handlers.samples import context_of
 from tsctl.handlers.builtin.base import BaseHandler
 from tsctl.handlers.builtin.support.model_inputs import dtype_for
@@ -99,8 +100,8 @@ def test_an_error_of_another_kind_is_the_models_own() -> None:
     ("data", "error"),
     [
         (torch.ones(1), RuntimeError("dtype")),
-        (torch.ones(1, dtype=torch.int64), RuntimeError("CUDA error: device-side assert")),
-        (torch.ones(1, dtype=torch.int64), torch.OutOfMemoryError("no room")),
+        (torch.ones(1, dtype=torch.int64), of_driver("CUDA error: device-side assert triggered", 710)),
+        (torch.ones(1, dtype=torch.int64), torch.OutOfMemoryError("CUDA out of memory")),
         ([1], RuntimeError("dtype")),
     ],
     ids=["fractions", "CUDA", "memory", "no tensor"],

@@ -20,8 +20,8 @@ from tests.places import ROOT
 from tsctl.handlers import wire
 from tsctl.handlers.frame_reader import FrameReader
 from tsctl.handlers.process.connection import DaemonConnection
-from tsctl.handlers.runtime import gpu_context
-from tsctl.handlers.runtime.gpu_context import GpuContext, breakage
+from tsctl.handlers.requests import gpu_context
+from tsctl.handlers.requests.gpu_context import GpuContext, breakage
 from tsctl.handlers.sdk.errors import PredictionException
 from tsctl.handlers.worker import serve
 
@@ -156,8 +156,8 @@ def test_an_exception_whose_class_raises_breaks_nothing_nor_does_anything_withou
 # In a process of its own: an index out of range breaks its context. Null cards have no assertions, but the rest.
 FULL = """
 import torch
-from tsctl.handlers.runtime.gpu_context import breakage
-from tsctl.handlers.runtime.out_of_memory import is_out_of_memory, make_room
+from tsctl.handlers.requests.gpu_context import breakage
+from tsctl.handlers.requests.out_of_memory import is_out_of_memory, make_room
 
 def error_of(call):
     try:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from tsctl.handlers.requests.excerpt import excerpt, message_of
-from tsctl.handlers.runtime.out_of_memory import is_out_of_memory
+from tsctl.handlers.requests.out_of_memory import is_out_of_memory
 from tsctl.handlers.sdk.gpu import wait_for_gpus
 from tsctl.handlers.texts.encodable import class_of
 
@@ -63,6 +63,11 @@ def breakage(error: BaseException, touch: Touch = touch_gpus) -> str:
         return ""
     again = touch() if suspect else None
     return "" if again is None else _in_words(again)
+
+
+def is_machines(error: BaseException) -> bool:
+    """Return whether an error is no request's and no file's: memory does not suffice, or the GPU context is broken."""
+    return is_out_of_memory(error) or breakage(error) != ""
 
 
 def code_of(error: BaseException) -> int | None:
