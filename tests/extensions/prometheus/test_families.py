@@ -47,7 +47,7 @@ def test_each_count_stands_under_its_own_name() -> None:
     metrics = registered("m/1.0")
     (version,) = metrics.versions
     version.named.received, version.unnamed.received, version.named.sent, version.unnamed.sent = 1, 2, 4, 8
-    version._tally.update(retried=3, starts=5, isolated=7, failed_alone=9)
+    version.tally.update(retried=3, starts=5, isolated=7, failed_alone=9)
     version.expirations["queue"], version.given_up["queue"] = 11, 4
     version.codes.update({200: 20, 500: 6})
     version.exits["gpu"], version.crashing = 15, True
