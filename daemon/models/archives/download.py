@@ -171,7 +171,7 @@ async def downloaded(url: str, folder: Path, fetcher: Fetch, progress: Progress)
         place = _make_place(folder)
     except OSError as error:
         raise DownloadFailed(url, f"cannot write to `{folder}`: {error.strerror}") from None
-    name = PurePosixPath(unquote(urlsplit(url).path)).name.encode(errors="ignore")[-_LONGEST_NAME:]
+    name = PurePosixPath(unquote(urlsplit(url).path)).name.replace("\0", "").encode(errors="ignore")[-_LONGEST_NAME:]
     file = place / (name.decode(errors="ignore") or "archive")
     download = _in_thread(lambda report: fetcher(url, file, report, stopped.is_set), progress)
     try:
