@@ -55,7 +55,7 @@ class LimitedClient(Protocol):
 
     Attributes:
         name: under which its answers are counted.
-        holder: under which its share of what clients share is counted.
+        holder: under which its share of what clients share is counted: two words.
         models: patterns of the names of models that the client may use; None for all.
         low_priority: all its requests have low priority, whatever they ask for.
     """
@@ -99,3 +99,8 @@ class Clients(Protocol):
 def holder_of(client: LimitedClient | None, peer: str) -> str:
     """Return the name under which a client's share is counted; of an unknown one the address without the port."""
     return client.holder if client is not None else unquote(peer.rpartition(":")[0]).strip("[]")
+
+
+def is_known(holder: str) -> bool:
+    """Return whether a share is a known client's, whose name has a space, as no address has."""
+    return " " in holder

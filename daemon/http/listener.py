@@ -23,6 +23,7 @@ RATE_EVERY = 1.0
 LINGER = 2.0  # seconds without a byte from a rejected uploader, after which its connection is closed
 LINGERING = 128  # rejected uploaders whose input is discarded at a time
 TELL_EVERY = 60.0  # seconds between two warnings about too many connections
+IDLE_LEAST = 1.0  # seconds after which an idle connection makes room for another: busy clients keep theirs
 _HANDSHAKE_LEAST = 1.0  # seconds that a TLS handshake may take, however short the header timeout is
 
 
@@ -46,7 +47,7 @@ class Listener(ListenerView):
             reading its body.
         receiving: the budget for bodies, shared with other listeners; None for one without a limit.
         sending: the budget for answers that wait for their clients, likewise.
-        full: called with a sentence, at most once a minute, when connections are rejected.
+        full: called with a sentence, at most once a minute, when connections are rejected, or closed for others.
         headers: of every answer, besides its own.
 
     Attributes:
@@ -103,14 +104,19 @@ class Listener(ListenerView):
     def connect(self) -> Connection | RejectingProtocol:
         """Return the protocol for an accepted connection (a factory); over TLS, the handshake is yet to come."""
         most, now = self.limits.connections, self.clock.now()
-        if len(self.connections) < most:
-            self._accepted += 1
-            self._accepted_at = now
-            return Connection(self)
-        if now - self._told_full >= TELL_EVERY:
+        full = len(self.connections) >= most
+        idle = self._deadlines.take_first(ConnectionPhase.IDLE, now - IDLE_LEAST) if full else None
+        if full and now - self._told_full >= TELL_EVERY:
             self._told_full = now
-            self._full(f"{most} connections are open: rejecting further ones with 503")
-        return RejectingProtocol(most)
+            how = "rejecting further ones with 503" if idle is None else "idle ones are closed for further ones"
+            self._full(f"{most} connections are open: {how}")
+        if idle is not None:
+            idle.expired(ConnectionPhase.IDLE, now)
+        elif full:
+            return RejectingProtocol(most)
+        self._accepted += 1
+        self._accepted_at = now
+        return Connection(self)
 
     def accept(self) -> asyncio.BaseProtocol:
         """As `connect`, for the event loop, which asks what a protocol can do and not what it inherits."""

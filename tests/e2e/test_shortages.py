@@ -76,14 +76,19 @@ def test_without_descriptors_clients_are_turned_away_and_the_operator_is_heard(i
     idle.register("echo")
     address = ("127.0.0.1", idle.port)
     kept = opened.enter_context(contextlib.closing(idle.connect()))
-    kept.request("POST", "/predictions/echo", b"x")
-    assert kept.getresponse().read()
+    kept.putrequest("POST", "/predictions/echo")
+    kept.putheader("Content-Length", "1")
+    kept.endheaders()
     with ExitStack() as many:
-        crowd = [many.enter_context(socket.create_connection(address, PATIENCE)) for _ in range(2 * FEW)]
+        crowd = []
+        for number in range(2 * FEW):
+            crowd.append(many.enter_context(socket.create_connection(address, PATIENCE)))
+            if number < FEW:
+                crowd[-1].send(b"G")  # an idle one would make room
         told = crowd[-1].recv(4096)
         before = cpu_of(idle.pid)
 
-        kept.request("POST", "/predictions/echo", b"x")
+        kept.send(b"x")
         answer = kept.getresponse()
         answer.read()
         idle.register("mirror")

@@ -67,6 +67,7 @@ class SequenceDispatcher(Dispatcher):
             QueueFull: a limit of the queue would be exceeded.
             BadRequest: the id of the job's sequence is too long.
             SequenceBroken: the state of the job's sequence is lost.
+            SequenceOfAnother: the job's sequence is another client's.
             TooManySequences: a limit of sequences would be exceeded.
         """
         if job.exclusive:  # asks for the handler's description

@@ -12,6 +12,8 @@ where whole batches run, one at a time; where rows run on their own, they begin 
 
 One client may have all places while nobody else asks. Where all are taken, a newcomer gets the place of a client that
 has at least two more than the newcomer, so that shares become equal, and no two clients take from each other in turns.
+
+A sequence that a known client opened is no other known client's: its state is. An address may change meanwhile.
 """
 
 import math
@@ -19,6 +21,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Generic, TypeVar
 
+from tsctl.daemon.core.client import is_known
 from tsctl.daemon.core.errors import BadRequest, DaemonError
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.extensions.sequences.marks import USUAL, SequenceHeaders
@@ -46,6 +49,16 @@ class SequenceBroken(DaemonError):
     status = 409
     kind = "ConflictStatusException"
     refusal_label = "other"  # a worker's doing, whatever the status says
+
+
+class SequenceOfAnother(DaemonError):
+    """The sequence belongs to another known client."""
+
+    status = 409
+    kind = "ConflictStatusException"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'The sequence "{name}" is another client\'s. Choose an id that no other client has.')
 
 
 class OpenSequence(Generic[W]):
@@ -121,7 +134,7 @@ class Sequences(Generic[W]):
         self._held: Counter[str] = Counter()  # client → open sequences, where there are any
         # By worker, None for none: the sequences of which a request can run now, the longest waiting first.
         self._ready: dict[W | None, OrderedDict[str, OpenSequence[W]]] = {None: OrderedDict()}
-        self._homes: OrderedDict[str, W] = OrderedDict()  # of forgotten sequences
+        self._homes: OrderedDict[str, tuple[W, str]] = OrderedDict()  # of forgotten sequences, and whose they were
         self._broken: OrderedDict[str, str] = OrderedDict()  # id → why
 
     def __len__(self) -> int:
@@ -136,6 +149,7 @@ class Sequences(Generic[W]):
         Raises:
             BadRequest: the id is too long to be remembered.
             SequenceBroken: the sequence's state is lost, and the request does not start it anew.
+            SequenceOfAnother: both the client and the one that opened the sequence are known, and not the same.
             SequenceFull: `most_waiting` requests of the sequence wait.
             TooManySequences: the request would open a sequence, `most` are open, and none is displaced.
         """
@@ -144,6 +158,9 @@ class Sequences(Generic[W]):
         if not start and name in self._broken:
             raise SequenceBroken(self._lost(name, self._broken[name]))
         sequence = self._open.get(name)
+        owner = self._homes[name][1] if name in self._homes else "" if sequence is None else sequence.client
+        if owner != client and is_known(owner) and is_known(client):
+            raise SequenceOfAnother(name)
         if sequence is not None:
             if len(sequence.waiting) >= self.most_waiting:
                 raise SequenceFull(
@@ -170,7 +187,7 @@ class Sequences(Generic[W]):
             self._held[client] += 1
             home = self._homes.pop(name, None)
             if home is not None:
-                self._give(sequence, home)
+                self._give(sequence, home[0])
         sequence.waiting[job] = None
         sequence.last = now
         self._of[job] = sequence
@@ -233,7 +250,7 @@ class Sequences(Generic[W]):
                 _remember(self._broken, sequence.id, why)
         self._ready.pop(worker, None)
         del self._owned[worker]
-        for name in [name for name, home in self._homes.items() if home == worker]:
+        for name in [name for name, (home, _) in self._homes.items() if home == worker]:
             del self._homes[name]
         return answers
 
@@ -251,7 +268,7 @@ class Sequences(Generic[W]):
                 sequence.ended = True
                 self._close(sequence)
                 if sequence.worker is not None:
-                    _remember(self._homes, sequence.id, sequence.worker)
+                    _remember(self._homes, sequence.id, (sequence.worker, sequence.client))
 
     def _lost(self, name: str, why: str) -> str:
         return (

@@ -1,4 +1,4 @@
-"""Reject a connection beyond the limit: answer 503 and close, before any request is read.
+"""Reject a connection beyond the limit, where no idle one makes room: answer 503 and close, before any request is read.
 
 File descriptors are the first resource that a daemon runs out of. Some are reserved for the control socket, for
 workers and for files: so operators can connect, and workers are replaced, however many clients there are.

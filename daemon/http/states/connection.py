@@ -115,6 +115,15 @@ class ConnectionDeadlines(Generic[T]):
         if phase is not None:
             del self._entered[phase][who]
 
+    def take_first(self, phase: ConnectionPhase, until: float) -> T | None:
+        """Remove and return the connection that entered a phase first, if that was at most at `until`; else None."""
+        for who, due in self._entered[phase].items():
+            if due - self._allowances[phase] <= until:
+                self.leave(who)
+                return who
+            break
+        return None
+
     def next(self) -> float | None:
         """Return when the first deadline expires, or None if there is none."""
         return min((next(iter(entered.values())) for entered in self._entered.values() if entered), default=None)

@@ -169,7 +169,7 @@ async def downloaded(url: str, folder: Path, fetcher: Fetch, progress: Progress)
         NotStored: this machine cannot write the archive, e.g. because the disk is full.
     """
     stopped, place = threading.Event(), None
-    name = PurePosixPath(unquote(urlsplit(url).path)).name.encode(errors="ignore")[-_LONGEST_NAME:]
+    name = PurePosixPath(unquote(urlsplit(url).path)).name.replace("\0", "").encode(errors="ignore")[-_LONGEST_NAME:]
     try:
         try:
             place = _make_place(folder)

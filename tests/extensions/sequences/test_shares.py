@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.extensions.sequences.test_table import Bench
-from tsctl.daemon.extensions.sequences.table import SequenceBroken, TooManySequences
+from tsctl.daemon.extensions.sequences.table import SequenceBroken, SequenceOfAnother, TooManySequences
 
 
 def test_one_client_may_have_all_places_while_nobody_else_asks() -> None:
@@ -88,3 +88,30 @@ def test_nobody_loses_a_place_to_a_client_that_has_as_many(asked: list[tuple[str
             held.pop(name[0], None)
         assert len(held) == len(bench.table) <= most
         assert dict(bench.table._held) == {each: n for each in "hgx" if (n := list(held.values()).count(each))}
+
+
+@pytest.mark.parametrize("idle", [False, True], ids=["open", "forgotten, but not by its worker"])
+def test_no_known_client_enters_the_sequence_of_another_one(idle: bool) -> None:
+    bench = Bench()
+    bench.run("a1", client="key alice")
+    if idle:
+        bench.table.idle = 0.0
+        bench.table.forget(bench.now)
+
+    for start in (False, True):
+        with pytest.raises(SequenceOfAnother, match=r'^The sequence "a" is another client\'s\.'):
+            bench.arrive("a2", start=start, client="key bob")
+
+    bench.run("a3", client="192.0.2.7")  # who has the token of all
+    bench.arrive("a4", client="key alice")
+
+
+def test_a_client_may_change_its_address_and_the_id_of_an_ended_sequence_is_free() -> None:
+    bench = Bench()
+    bench.run("a1", client="192.0.2.7")
+    bench.run("a2", client="192.0.2.8")
+    bench.arrive("b1", client="key alice")
+    bench.plan(x=8)
+    bench.done("b1", end=True)
+
+    bench.run("b2", client="key bob")

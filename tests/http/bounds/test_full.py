@@ -32,6 +32,20 @@ def test_a_connection_too_many_is_told_and_closed() -> None:
     assert late.statuses == [200], "one has left"
 
 
+def test_the_one_that_has_been_idle_for_longest_makes_room_and_one_that_is_owed_an_answer_does_not() -> None:
+    server = Server(lambda exchange: None, TWO)
+    busy, idle = server.connect(), server.connect()
+    busy.send(GET)
+    server.clock.advance(0.9)
+    assert isinstance(server.listener.connect(), RejectingProtocol)
+    server.clock.advance(0.1)
+
+    late = server.connect()
+
+    assert (busy.transport.closed, idle.transport.closed, late.transport.closed) == (False, True, False)
+    assert isinstance(server.listener.connect(), RejectingProtocol)
+
+
 def test_it_is_noted_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     server = Server(echo, TWO)
     for _ in range(2):
@@ -42,7 +56,8 @@ def test_it_is_noted_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     server.clock.advance(60.0)  # who is idle may stay for 75
     server.listener.connect()
 
-    assert caplog.messages == ["2 connections are open: rejecting further ones with 503"] * 2
+    told = ("rejecting further ones with 503", "idle ones are closed for further ones")
+    assert caplog.messages == [f"2 connections are open: {how}" for how in told]
 
 
 def test_another_than_the_log_may_be_told() -> None:
