@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.served import ARCHIVES, PATIENCE, TSCTL, Served, eventually
+from tests.kit.shelf import needs
 from tsctl.daemon.marfile import Packing, write_archive
 from tsctl.terminal.examples import all_examples
 
@@ -125,6 +126,8 @@ class World:
         }  # fmt: skip
 
 
+@needs("live")
+@needs("prometheus")
 def test_the_thin_ones_are_examples() -> None:
     assert set(THIN) <= {example.line for pair in all_examples().values() for example in pair}
 
