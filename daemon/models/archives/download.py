@@ -167,7 +167,8 @@ async def downloaded(url: str, folder: Path, fetcher: Fetch, progress: Progress)
         DownloadFailed: the download failed, or passed a limit.
         NotStored: this machine cannot write the archive, e.g. because the disk is full.
     """
-    stopped, place = threading.Event(), None
+    stopped = threading.Event()
+    place: Path | None = None
     name = PurePosixPath(unquote(urlsplit(url).path)).name.encode(errors="ignore")[-_LONGEST_NAME:]
     try:
         try:
