@@ -59,7 +59,8 @@ def command(
     named = len(found) > 1 or not (daemon or access or model)
     if not following:
         if not any(source.path.is_file() for source in found):
-            raise CliError(f"log file `{found[0].path}` does not exist yet")
+            first = "a log begins with its first line: a model's with what its handler prints"
+            raise CliError(f"log file `{found[0].path}` does not exist yet", first)
         _print(merged(found, count, since), as_json, named)
         return
     with contextlib.suppress(KeyboardInterrupt):

@@ -6,13 +6,27 @@ from typing import Any
 import click
 
 from tsctl.client import DaemonClient, model_path
+from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.options import json_option, model_argument, model_parameters, set_options
 from tsctl.setting_text import setting_name, setting_text, setting_unit
 from tsctl.streams import echo, echo_json
 from tsctl.terminal.verb import Verb
 
 
-@click.command(cls=Verb)
+class _SetVerb(Verb):
+    """`set`, which says of a setting that does not change while a model serves what changes it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            why = next((row.why for row in MODEL_SETTINGS if row.flag == error.option_name), "")
+            if not why:
+                raise
+            raise click.UsageError(f"No such option '{error.option_name}'. {why}", ctx) from None
+
+
+@click.command(cls=_SetVerb)
 @model_argument
 @set_options
 @json_option

@@ -159,7 +159,7 @@ def installation(facts: DoctorFacts) -> Verdict:
         return Verdict(WARNING, f"{text}; no torch: only handlers without torch load", "`pip install torch`")
     text += f", torch {found.torch}"
     if not found.compiled:
-        remedy = "install a C compiler, then tsctl again, from the same clone or wheel as before"
+        remedy = "in the clone, `TSCTL_COMPILE=1 pip install .` compiles, or says why not: mostly no C compiler"
         return Verdict(WARNING, f"{text}; not compiled, which would answer 1.6 times the requests a second", remedy)
     return Verdict(OK, f"{text}; compiled")
 

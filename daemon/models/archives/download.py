@@ -168,7 +168,8 @@ async def downloaded(url: str, folder: Path, fetcher: Fetch, progress: Progress)
         DownloadFailed: the download failed, passed a limit, or took too long.
         NotStored: this machine cannot write the archive, e.g. because the disk is full.
     """
-    stopped, place = threading.Event(), None
+    stopped = threading.Event()
+    place: Path | None = None
     name = PurePosixPath(unquote(urlsplit(url).path)).name.replace("\0", "").encode(errors="ignore")[-_LONGEST_NAME:]
     try:
         try:

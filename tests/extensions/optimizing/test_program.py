@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tsctl.daemon.extensions.optimizing import program
+from tsctl.daemon.extensions.optimizing.measuring.__main__ import print_lines
 from tsctl.daemon.extensions.optimizing.program import TrialFailed, run_trial
 
 pytestmark = pytest.mark.slow
@@ -104,3 +105,10 @@ async def test_one_that_is_broken_off_has_ended(code: str, does: pytest.MonkeyPa
         await trial
 
     assert (tmp_path / "end").read_text() in ("closed", "deaf")
+
+
+def test_what_each_worker_says_alike_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
+    for said in ("names.json is missing\nthe first", "names.json is missing\nthe second"):
+        print_lines(said)
+
+    assert capsys.readouterr().err == "names.json is missing\nthe first\nthe second\n"

@@ -14,6 +14,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -176,8 +177,20 @@ def spec_of(model: Mapping[str, Any]) -> WorkerSpec:
         told={"device_type": served.get("deviceType"), "quiet": True},  # the result has the reasons of refusals
         python=None if python is None else Path(python),
         cpus=model.get("cpus", ()),
-        log=lambda text, pid, stream: print(text, file=sys.stderr),  # noqa: T201 - the worker's output
+        log=lambda text, pid, stream: print_lines(text),
     )
+
+
+def print_lines(text: str) -> None:
+    """Print lines of a worker's output to stderr."""
+    for line in text.splitlines():
+        _print_once(line)
+
+
+@lru_cache(maxsize=1000)
+def _print_once(line: str) -> None:
+    """Print a line that was not printed lately: each worker loads the same model, and says the same of it."""
+    print(line, file=sys.stderr)  # noqa: T201 - the worker's output
 
 
 def told(work: Callable[[], None]) -> int:
