@@ -82,6 +82,7 @@ def assemble(
             (
                 *config.notes, *tokens.notes, *note_selection(config, observation.selection),
                 *(f"warning: {trouble}" for trouble in gpus.troubles),
+                *(note for each in services for note in each.notes),
             ),
         )  # fmt: skip
 
