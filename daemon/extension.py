@@ -100,6 +100,7 @@ class Service:
 
     extension = Extension()  # its own, from its installation on
     measures = False  # `keep` returns measurements, for whose changes alone the snapshot is not written
+    notes: Sequence[str] = ()  # for the operator, from its installation on: `warning: …` or `note: …`
 
     def routes(self, audience: "Audience") -> "Mapping[str, Route]":
         """Return the routes for these, asked before the core's: first segment, or `models/*`, or `models/*/route`."""

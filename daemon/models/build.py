@@ -20,6 +20,7 @@ from tsctl.daemon.models.archives.manifest import (
     misspelt,
     read_manifest,
     read_yaml,
+    unused_devices,
     without_effect,
 )
 from tsctl.daemon.models.archives.opening import Progress
@@ -139,11 +140,11 @@ class ModelFactory:
         check_served(document, manifest.config_file)
         for key in without_effect(document):
             _log.warning("%s: `%s` in %s has no effect here", name, key, manifest.config_file)
-        for sentence in misspelt(document):
-            _log.warning("%s: %s", name, sentence)
         # As in TorchServe, a listed model without a number of workers gets one for each core.
         overrides = request.overrides.changed({"fallback_workers": usable_cores()}) if listed else request.overrides
         settings = merge(overrides, document, self._config, block, gpus=self._placement.gpus)
+        for sentence in (*misspelt(document), *unused_devices(document, settings.devices)):
+            _log.warning("%s: %s", name, sentence)
         source = Source(
             request.url, directory, unpacked, manifest, document, mark=mark, listed=listed,
             python=None if manifest.requirements_file is None else self._environments.python(directory, manifest),

@@ -82,5 +82,6 @@ def assemble(
             (
                 *config.notes, *tokens.notes, *observation.notes(config),
                 *(f"warning: {trouble}" for trouble in gpus.troubles),
+                *(note for each in services for note in each.notes),
             ),
         )  # fmt: skip

@@ -22,7 +22,7 @@ def test_the_commands_work_as_typed(idle: Served, tmp_path: Path) -> None:
 
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
-    assert "GPU 1 Null Card, 2.0 GiB" in lines
+    assert lines.count("GPU 1 Null Card, 2.0 GiB") == 2, "in `tsctl status`, and in `tsctl describe`"
     [columns] = [line.split() for line in lines if line.startswith("MODEL")]
     assert columns[:5] == ["MODEL", "VERSION", "STATE", "WORKERS", "GPU"]
     assert any(line.startswith("doubles 1.0 ready 2/2 0-1 ") for line in lines), done.stdout

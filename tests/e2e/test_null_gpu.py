@@ -1,6 +1,7 @@
 """A real daemon whose workers are on null cards (tests/kit/null_gpu): there is no GPU on the machines of the tests."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -67,6 +68,23 @@ def test_a_batch_that_does_not_fit_is_told_from_a_broken_context(served: Served,
     assert (failed.status, "CUDA out of memory" in failed.json["message"]) == (507, True)
     assert served.ask("/predictions/on_card", b"1").status == 200
     assert served.pids("on_card") == before
+
+
+@needs("fitting")
+def test_where_four_rows_fit_on_the_card_and_eight_do_not_all_are_answered_and_no_other_eight_is_sent(
+    served: Served,
+) -> None:
+    config = "isolate: true\nbatchSize: 8\nmaxBatchDelay: 60000\nbatching: fixed\n"
+    served.register("on_card", "--workers", "1", name="fits", config=config)
+    for _ in range(2):
+        with ThreadPoolExecutor(8) as clients:
+            answers = clients.map(lambda _: served.ask("/predictions/fits", b"300"), range(8))
+            assert [answer.status for answer in answers] == [200] * 8
+
+    batching = served.describe("fits")["tsctl"]["batching"]
+    served.tsctl("unregister", "fits")
+    assert batching["sizes"] == {"4": 2, "8": 1}
+    assert (batching["cap"]["most"], batching["cap"]["tooLarge"]) == (4, 8)
 
 
 # Normalisation and the best classes are in the graph, beside whose kernels the bytes of images are copied.

@@ -12,7 +12,7 @@ from tests.kit.build import make_config
 from tests.kit.said import reason, said_in
 from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.core.errors import BadRequest, InvalidModel
-from tsctl.daemon.models.archives.manifest import check_served, read_yaml, without_effect
+from tsctl.daemon.models.archives.manifest import check_served, read_yaml, unused_devices, without_effect
 from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
 from tsctl.daemon.server.extensions import EXTENSIONS
 
@@ -271,6 +271,22 @@ def test_the_config_is_not_looked_for_outside(tmp_path: Path) -> None:
 )
 def test_devices(document: dict[str, Any], gpus: int, devices: tuple[int, ...], config: Config) -> None:
     assert merge(Overrides(), document, config, gpus=gpus).devices == devices
+
+
+@pytest.mark.parametrize(
+    ("document", "devices", "told"),
+    [
+        ({"deviceIds": [0], "deviceType": "gpu"}, (), ["deviceIds", "deviceType"]),
+        ({"deviceIds": [0], "deviceType": "cpu"}, (), ["deviceIds"]),
+        ({"deviceIds": [0], "deviceType": "gpu"}, (0,), []),
+        ({"deviceType": "auto"}, (), []),
+    ],
+    ids=["a machine without GPUs", "a model for the CPU", "one on its GPU", "one that says that it needs none"],
+)
+def test_gpus_that_are_asked_for_and_not_used_are_told(
+    document: dict[str, Any], devices: tuple[int, ...], told: list[str]
+) -> None:
+    assert [sentence.split("`")[1] for sentence in unused_devices(document, devices)] == told
 
 
 @pytest.mark.parametrize(

@@ -27,18 +27,22 @@ def command(socket: Path | None, model: str, as_json: bool) -> None:
     With --json, prints TorchServe's describe document: a list of versions, each with the additions to
     TorchServe under the key `tsctl`.
     """
-    documents = DaemonClient(socket).json("GET", f"/models/{model_path(model)}")
+    client = DaemonClient(socket)
+    documents = client.json("GET", f"/models/{model_path(model)}")
     if as_json:
         echo_json(documents)
         return
+    gpus = client.json("GET", "/tsctl/status").get("gpus", ()) if any(map(_gpus_of, documents)) else ()
     for index, document in enumerate(documents):
         if index:
             echo()
-        show(document)
+        show(document, gpus)
 
 
-def show(document: dict[str, Any]) -> None:
+def show(document: dict[str, Any], gpus: Sequence[dict[str, Any]] = ()) -> None:
+    """Print a version's document; `gpus` are those of the daemon, as its status tells them."""
     from tsctl import render
+    from tsctl.commands.status import gpu_rows
 
     ours = document["tsctl"]
     shared = ours["threads"]
@@ -76,6 +80,7 @@ def show(document: dict[str, Any]) -> None:
             *(row for each in extensions() for row in each.described(ours, time.time())),
             *([("parallel", f"{spread}, {document['parallelLevel']} for each worker")] if spread else []),
             ("threads", threads),
+            *(row for gpu, row in enumerate(gpu_rows(gpus)) if gpu in _gpus_of(document)),
             ("timeouts", _timeouts(document)),
             *_limits(document),
             *_declared(ours.get("declared"), ours.get("tensors"), ours.get("notes", ())),
@@ -89,13 +94,13 @@ def show(document: dict[str, Any]) -> None:
     if document["workers"]:
         render.heading("Workers")
         on_nodes = any(worker.get("node") for worker in document["workers"])
-        gpus = any(worker.get("gpuMemory") for worker in document["workers"])
+        on_gpus = bool(_gpus_of(document))
         rows = [
             (worker["pid"], *([worker.get("node") or "-"] if on_nodes else []), state.lower(),
-             render.bytes_text(worker["memoryUsage"]), *([_on_gpus(worker)] if gpus else []), worker["startTime"])
+             render.bytes_text(worker["memoryUsage"]), *([_on_gpus(worker)] if on_gpus else []), worker["startTime"])
             for worker, state in zip(document["workers"], _worker_states(ours), strict=False)
         ]  # fmt: skip
-        render.table((">PID", *(["NODE"] if on_nodes else []), "STATE", ">MEMORY", *(["GPU"] if gpus else []),
+        render.table((">PID", *(["NODE"] if on_nodes else []), "STATE", ">MEMORY", *(["GPU"] if on_gpus else []),
                       "STARTED"), rows)  # fmt: skip
     for section in (each for extension in extensions() for each in extension.sections(ours, time.time())):
         if section.heading:
@@ -219,6 +224,11 @@ def _replacement(replacement: dict[str, Any] | None) -> list[tuple[str, str]]:
             running, queued = replacement["running"], replacement["queued"]
             text = f"{url} was replaced, and still finishes {running} running and {queued} waiting requests"
     return [("replacement", text)]
+
+
+def _gpus_of(document: dict[str, Any]) -> set[int]:
+    """Return the numbers of the GPUs that the workers of a version are on."""
+    return {int(gpu) for worker in document["workers"] for gpu in worker.get("gpuMemory", ())}
 
 
 def _on_gpus(worker: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from tsctl.daemon.core.machine.cards import MIB
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.metrics.histogram import Recent
-from tsctl.daemon.models.archives.manifest import misspelt
+from tsctl.daemon.models.archives.manifest import misspelt, unused_devices
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.reporting.trouble import troubles
 from tsctl.daemon.models.tensors import file_tensors
@@ -247,7 +247,8 @@ def _declared(model: ModelVersion) -> dict[str, Any] | None:
 
 def notes_of(model: ModelVersion) -> list[str]:
     """Return sentences for the model's author, those on model-config.yaml and the worker's."""
-    return [*misspelt(model.source.document), *model.notes]
+    document = model.source.document
+    return [*misspelt(document), *unused_devices(document, model.settings.devices), *model.notes]
 
 
 def settings_of(model: ModelVersion) -> dict[str, Any]:

@@ -70,7 +70,10 @@ class ResidencyService(Residency):
     measures = True
 
     def __init__(self, kernel: Kernel) -> None:
-        limits = limits_of(kernel.config.models_memory, len(kernel.gpus.cards))
+        budget, gpus = kernel.config.models_memory, len(kernel.gpus.cards)
+        if "gpu=" in (budget or "") and not gpus:
+            self.notes = (f"warning: `models_memory` is {budget}, and this daemon uses no GPU: `gpu=` limits nothing",)
+        limits = limits_of(budget, gpus)
         super().__init__(kernel.registrar.live, kernel.clock, limits)
         if kernel.templates is not None:
             self.templates, self.meter = kernel.templates, memory_of

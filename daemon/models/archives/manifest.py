@@ -7,7 +7,7 @@ anew some day, and would then run what the second wrote.
 
 import importlib.util
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -255,6 +255,14 @@ def misspelt(document: Mapping[str, Any]) -> list[str]:
         for key in others
         if plain(key) in known
     ]
+
+
+def unused_devices(document: Mapping[str, Any], devices: Sequence[int]) -> list[str]:
+    """Return a sentence on each setting that asks for GPUs where `devices`, those of the model's workers, are none."""
+    kind = document.get("deviceType")
+    asked = [] if devices else ["deviceIds"] * bool(document.get("deviceIds")) + ["deviceType"] * (kind == "gpu")
+    why = "`deviceType` is cpu" if kind == "cpu" else "this daemon uses no GPU"
+    return [f"`{key}` in model-config.yaml has no effect: {why}" for key in asked]
 
 
 def check_served(document: Mapping[str, Any], config_file: str | None) -> None:

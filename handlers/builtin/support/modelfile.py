@@ -120,6 +120,7 @@ def _load_torchscript(path: Path, device: torch.device) -> Any:
         warnings.simplefilter("ignore", FutureWarning)
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
+            # Not `moved`: torch copies each tensor as soon as it is read, unpinned, and main memory never holds all.
             return torch.jit.load(str(path), map_location=device)
         except RuntimeError as error:
             unknown = _UNKNOWN_OPERATOR.search(str(error))

@@ -9,7 +9,7 @@ import pytest
 
 from tests.api.house import House
 from tsctl.daemon.api.management.describe import describe, overview_of, version_gpu_memory
-from tsctl.daemon.api.management.routes import order_of
+from tsctl.daemon.api.management.routes import order_of, registered
 from tsctl.daemon.api.management.status import Urls, status_document
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.job import Reply
@@ -84,6 +84,14 @@ def test_a_worker_on_a_gpu_is_described_with_what_it_holds_there(house: House) -
     assert (before["gpuUsage"], before["gpuMemory"]) == ("gpuId::1", {"1": None})
     assert (told["gpu"], told["gpuUsage"]) == (True, "gpuId::1 memory.used [MiB]::5120 MiB")
     assert told["gpuMemory"] == {"1": 5 * 2**30}
+
+
+def test_gpus_that_are_asked_for_and_not_used_are_a_note_of_the_registration(house: House) -> None:
+    house.put("m", config="deviceIds: [0]")
+    model = asyncio.run(house.registrar.register(Registration(url="m")))
+
+    notes = ["`deviceIds` in model-config.yaml has no effect: this daemon uses no GPU"]
+    assert ours(model)["notes"] == registered(model)["notes"] == notes
 
 
 def test_a_version_holds_on_gpus_what_its_workers_hold_together(house: House) -> None:

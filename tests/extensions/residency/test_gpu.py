@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from tests.api.house import House
 from tests.extensions.residency.stub_house import StubHouse
+from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.extensions.residency.residence import residence_of
 from tsctl.daemon.extensions.residency.residency import CONTEXT, FirstLoad, first_load
+from tsctl.daemon.extensions.residency.service import ResidencyService
 from tsctl.daemon.extensions.residency.state import ResidenceState
 from tsctl.daemon.marfile import Manifest
 from tsctl.daemon.models.version import ModelVersion
@@ -65,6 +68,17 @@ def test_a_model_of_12_gib_is_not_let_in_beside_another_one_with_a_budget_of_20(
 
     states = [residence_of(model).state for model in (first, second)]
     assert states == [ResidenceState.LOADING, ResidenceState.UNLOADED]
+
+
+@pytest.mark.parametrize(
+    ("budget", "gpus", "warned"), [("gpu=1GiB", 0, True), ("gpu=1GiB", 1, False), ("1GiB", 0, False)]
+)
+def test_a_budget_for_gpus_is_warned_of_where_the_daemon_uses_none(
+    budget: str, gpus: int, warned: bool, tmp_path: Path
+) -> None:
+    house = House(tmp_path, models_memory=budget, gpus=[Card(index=0)] * gpus)
+
+    assert bool(house.service(ResidencyService).notes) is warned
 
 
 def test_on_another_gpu_there_is_room(tmp_path: Path) -> None:

@@ -59,7 +59,9 @@ def test_an_upgrade_keeps_what_is_loaded_and_what_is_not(served: Served) -> None
 def test_the_memory_of_all_models_is_bounded_and_the_numbers_are_the_machines(served: Served) -> None:
     """The budget has room for the daemon's smallest worker, and not for the files of the other model."""
     served.stop()
-    served.start("--models-memory", "64MiB")
+    started = served.run("start", "--gpus", "0", "--models-memory", "host=64MiB,gpu=1GiB")
+    served.note_address()
+    assert "this daemon uses no GPU: `gpu=` limits nothing" in started.stderr
     served.tsctl("register", served.pack("echo"), "--loading", "on_demand")
     weights = served.folder / "weights"
     weights.write_bytes(bytes(80 * 2**20))

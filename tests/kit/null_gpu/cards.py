@@ -74,6 +74,13 @@ class OnCards:
         _NUMBER.pack_into(self._map, self._place(name), value)
 
 
+def processes_of(folder: Path) -> Iterator[OnCards]:
+    """Yield the processes that have called CUDA, the oldest first."""
+    for file in sorted(folder.iterdir(), key=lambda file: file.stat().st_ctime_ns):
+        if file.is_file() and file.stat().st_size > _PAGE:
+            yield OnCards(file)
+
+
 class Cards:
     """Some null cards.
 
@@ -115,9 +122,7 @@ class Cards:
 
     def __iter__(self) -> Iterator[OnCards]:
         """Yield the processes that have called CUDA, the oldest first."""
-        for file in sorted(self._folder.iterdir(), key=lambda file: file.stat().st_ctime_ns):
-            if file.stat().st_size > _PAGE:
-                yield OnCards(file)
+        return processes_of(self._folder)
 
     def of(self, pid: int) -> OnCards:
         return OnCards(self._folder / str(pid))

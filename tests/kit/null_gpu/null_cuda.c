@@ -6,7 +6,7 @@
  * Variables: NULL_CUDA_FOLDER (required), NULL_CUDA_CARDS that CUDA can use (1), NULL_CUDA_LISTED by NVML (1),
  * NULL_CUDA_MEMORY (bytes of each, 2 GiB), NULL_CUDA_PARTS of the first card (MIG; 0: it is whole).
  * Each process that has called CUDA has a file in the folder, by its pid: PAGE bytes with the names of FIELDS, then
- * their values, then four numbers for each thread (threads below). The test maps it; it may write `broken`, `fuse` and `limit`.
+ * their values, then four numbers for each thread (threads below). The test maps it; it may write `broken` and `fuse`.
  */
 #define _GNU_SOURCE
 #include <cuda_runtime_api.h>
@@ -26,7 +26,7 @@
 #define FIRST_PART 4 /* the place of the first part, behind all cards, where there are parts */
 #define THREADS 128
 /* Copies by the memory on the machine's side; `default_…` are those on the default stream. In bytes: …_bytes, memory,
- * peak, pinned, limit, and `card_N`, the memory in use on card N, or part N - 4. Threads wait for streams, cards (device) or events.
+ * peak, pinned, and `card_N`, the memory in use on card N, or part N - 4. Threads wait for streams, cards (device) or events.
  * `contexts` has a bit for each card, or part, on which calls have made a context, as CUDA 13 does for the current one.
  * `fuse` is how many kernels and replays are left until one breaks the context; 0 for none. */
 #define FIELDS(X)                                                                                    \
@@ -34,7 +34,7 @@
     X(from_card_pinned) X(from_card_pageable) X(from_card_bytes) X(default_from_card) X(within_card) \
     X(stream_syncs) X(device_syncs) X(event_syncs)                                                   \
     X(launches) X(captures) X(failed_captures) X(captured_launches) X(replays)                       \
-    X(allocations) X(memory) X(peak) X(pinned) X(out_of_memory) X(forks) X(broken) X(fuse) X(limit)  \
+    X(allocations) X(memory) X(peak) X(pinned) X(out_of_memory) X(forks) X(broken) X(fuse)           \
     X(contexts)                                                                                      \
     X(card_0) X(card_1) X(card_2) X(card_3) X(card_4) X(card_5) X(card_6) X(card_7)
 #define DECLARE(name) long long name;
@@ -178,8 +178,7 @@ static cudaError_t take(void **pointer, size_t size, int kind) {
     if (!size) size = 1;
     enter();
     pthread_mutex_lock(&lock);
-    size_t most = counters->limit ? counters->limit : total;
-    if (kind == DEVICE && *used(current) + size > most) { ADD(out_of_memory, 1); error = cudaErrorMemoryAllocation; }
+    if (kind == DEVICE && *used(current) + size > total) { ADD(out_of_memory, 1); error = cudaErrorMemoryAllocation; }
     else {
         at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (at == MAP_FAILED) error = cudaErrorMemoryAllocation;

@@ -1,6 +1,7 @@
 """A null card is, to torch, as a card: what it counts, and what it refuses."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.kit.null_gpu.cards import ASSERT, Cards, OnCards, cards_or_skip
+from tests.places import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.heavy]
 
@@ -119,6 +121,20 @@ os._exit(0)  # pinned memory that is freed on a broken context ends the process
 """
 
 
+JUDGED = """
+import torch
+
+def test_of_numbers():
+    assert (torch.ones(2, device="cuda") + 1).tolist() == [2.0, 2.0]
+
+def test_of_nothing_on_a_card():
+    assert not torch.ones(2).tolist()
+
+def test_of_a_call_whose_numbers_nobody_reads():
+    (torch.ones(2, device="cuda") + 1).no_such_method()
+"""
+
+
 COUNT = "import ctypes; n = ctypes.c_int(); ctypes.CDLL(None).cudaGetDeviceCount(ctypes.byref(n)); print(n.value)"
 
 
@@ -171,6 +187,17 @@ def test_after_a_broken_context_every_call_fails_as_on_a_card(seen: dict[str, An
     failure = ["CUDA error: device-side assert triggered", ASSERT]
 
     assert [seen[name] for name in ("alloc", "copy", "kernel", "sync", "information")] == [failure] * 5
+
+
+def test_of_failed_tests_only_those_that_read_what_kernels_should_have_written_are_expected(
+    cards: Cards, tmp_path: Path
+) -> None:
+    (tmp_path / "test_judged.py").write_text(JUDGED)
+    command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "-p", "tests.kit.null_gpu.numbers"]
+    environment = os.environ | cards.environment
+    done = subprocess.run([*command, str(tmp_path)], cwd=ROOT, env=environment, capture_output=True, text=True)
+
+    assert "2 failed, 1 xfailed" in done.stdout, f"{done.stdout}\n{done.stderr}"
 
 
 def test_what_a_process_did_is_read_after_its_end(cards: Cards, seen: dict[str, Any]) -> None:

@@ -40,6 +40,7 @@ def commands(device: str) -> list[list[str]]:
         count = min(count, torch.cuda.get_device_properties(device).total_memory // MEMORY)
     common = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
     common += ["-o", f"faulthandler_timeout={EACH}"]
+    common += ["-p", "tests.kit.null_gpu.numbers"] * ("NULL_CUDA_FOLDER" in os.environ)
     common += ["-W", "ignore::UserWarning"]  # those of a torch that is older than the newest, which CI runs
     left_out = [f"--ignore={file}" for files in LEFT_OUT.values() for file in files]
     side_by_side = ["-n", str(count)] if count > 1 and find_spec("xdist") else []

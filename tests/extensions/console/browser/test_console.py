@@ -65,7 +65,11 @@ def test_a_model_shows_its_requests_batches_workers_and_events(page: Any, consol
     ("told", "cell"),
     [
         pytest.param({"pid": 4711, "node": "gpu-3/0a1b2c3d"}, "4711 on gpu-3/0a1b2c3d", id="node, of Ray's workers"),
-        pytest.param({"gpuMemory": {"0": 3 * 2**30, "1": None}}, "0: 3072 MiB, 1", id="GPUs and what it holds there"),
+        pytest.param(
+            {"gpuMemory": {"0": 3 * 2**30, "1": None}},
+            "0 (A Card): 3072 MiB of 4096 MiB, 1",
+            id="GPUs, their names, and what it holds there",
+        ),
     ],
 )
 def test_a_worker_shows_its(told: dict[str, Any], cell: str, page: Any, console: Console) -> None:
@@ -73,6 +77,8 @@ def test_a_worker_shows_its(told: dict[str, Any], cell: str, page: Any, console:
     [finder] = [each for each in live["models"] if each["name"] == "finder"]
     finder["workers"][0] |= told  # as the daemon tells of such a worker
     page.route("**/api/live", lambda route: route.fulfill(json=live))
+    status = console.served.status | {"gpus": [{"name": "A Card", "uuid": "GPU-a", "memory": 2**32}]}
+    page.route("**/api/status", lambda route: route.fulfill(json=status))
 
     page.goto(f"{console.url}/#/models/finder/1.0")
 

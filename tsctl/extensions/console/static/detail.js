@@ -99,7 +99,7 @@ export function detail(main, [name, version]) {
     shared.hidden = !routed?.length;
     fill(route, routed || []);
     if (drawn !== (drawn = JSON.stringify([own.batching.reasons, own.batching.ranges]))) counts(own.batching);
-    fill(workers, workerTable(live ? live.workers.map((each) => [placeOf(each), each.state.toLowerCase(), each.memory, each.cpuSeconds, each.gpuMemory])
+    fill(workers, workerTable(status.gpus, live ? live.workers.map((each) => [placeOf(each), each.state.toLowerCase(), each.memory, each.cpuSeconds, each.gpuMemory])
       : model.workers.map((each) => [placeOf(each), each.status.toLowerCase(), each.memoryUsage, null, each.gpuMemory])));
     sent.hidden = answered.hidden = !live;
     failures.hidden = !own.errors?.length;
@@ -149,17 +149,20 @@ function placeOf(worker) {
   return !worker.pid ? "–" : worker.node ? `${worker.pid} on ${worker.node}` : worker.pid;
 }
 
-// The GPUs of a worker, each with what it holds there: "0: 3072 MiB".
-function gpusOf(held) {
-  return Object.entries(held ?? {}).map(([gpu, bytes]) => (bytes == null ? gpu : `${gpu}: ${megabytes(bytes)}`)).join(", ") || "–";
+// The GPUs of a worker, each with its name, and what the worker holds of its memory: "0 (NVIDIA H100): 3072 MiB of 81559 MiB".
+function gpusOf(held, gpus) {
+  return Object.entries(held ?? {}).map(([gpu, bytes]) => {
+    const { name, memory } = gpus?.[gpu] ?? {};
+    return `${gpu}${name ? ` (${name})` : ""}${bytes == null ? "" : `: ${megabytes(bytes)}${memory ? ` of ${megabytes(memory)}` : ""}`}`;
+  }).join(", ") || "–";
 }
 
-function workerTable(rows) {
+function workerTable(machine, rows) {
   if (!rows.length) return h("p", { class: "faint" }, "No worker runs.");
   const gpus = rows.some(([, , , , held]) => Object.keys(held ?? {}).length);
   const titles = ["Pid", "State", "Memory", "Processor time", ...(gpus ? ["GPU"] : [])];
   const cells = ([pid, state, memory, seconds, held]) => [pid, state, memory ? megabytes(memory) : "–", seconds == null ? "–" : `${seconds.toFixed(1)} s`,
-    ...(gpus ? [gpusOf(held)] : [])];
+    ...(gpus ? [gpusOf(held, machine)] : [])];
   return h("table", {}, h("thead", {}, h("tr", {}, titles.map((title, index) => h("th", { class: index > 1 ? "number" : "" }, title)))),
     h("tbody", {}, rows.map((row) => h("tr", {}, cells(row).map((cell, index) => h("td", { class: index > 1 ? "number" : "" }, cell))))));
 }
