@@ -32,6 +32,7 @@ from tsctl.daemon.batching.traffic.traffic import BatchLog, Traffic
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.errors import CutOff, DaemonError, WorkerDied, WorkerKilled
 from tsctl.daemon.core.job import Batch, Ending, Fate, Job, JobPhase, Outcome, Reply, error_reply
+from tsctl.daemon.core.tally import Tally
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.workers.engine import Worker
 from tsctl.daemon.workers.pool import Pool
@@ -109,8 +110,8 @@ class Dispatcher:
     ) -> None:
         self.stopping = False
         self.running = 0
-        self.reasons: Counter[str] = Counter()
-        self.sizes: Counter[int] = Counter()
+        self.reasons: Counter[str] = Tally()
+        self.sizes: Counter[int] = Tally()
         self.longest_hold = 0.0
         self._all_busy_at = -math.inf  # when the last idle worker got work
         self.expired: Counter[str] = Counter()
@@ -176,8 +177,10 @@ class Dispatcher:
         now = self._clock.now()
         self.running -= len(batch.jobs)
         busy = self._traffic.back(batch, self._workers.busy, now)
-        if answered or (fate is Fate.LATE and not outcomes[0].retry):
-            self._traffic.returned(batch, seconds, now, busy, self._workers.ready)
+        counted = answered or (fate is Fate.LATE and not outcomes[0].retry)
+        before = self._traffic.last_return
+        if counted:
+            self._traffic.returned(batch, seconds, now)
             self._metrics.returned(batch, seconds, now)
         failed = 0
         if answered:
@@ -195,6 +198,8 @@ class Dispatcher:
             ends.reverse()
             failed = len(ends)
             self._observer.lost(worker, outcomes, ends)
+        if counted:
+            self._traffic.learn_batch(batch, seconds, now, before, busy, self._workers.ready)
         for watcher in self.watchers:
             watcher.returned(worker.pid, batch, outcomes, seconds, now)
         if fate is not Fate.UNSTARTED:

@@ -15,8 +15,8 @@ from typing import Any
 
 from tsctl.handlers import wire
 from tsctl.handlers.requests.excerpt import excerpt
-from tsctl.handlers.sdk.context import RequestProcessor
 from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable
+from tsctl.handlers.sdk.request_processor import RequestProcessor
 from tsctl.handlers.texts.encodable import sendable
 from tsctl.handlers.wire import LONGEST_TEXT, MOST_HEADERS
 
@@ -188,13 +188,14 @@ def _number(text: str) -> float:
 FAILED = "InternalServerException"  # TorchServe's type for every failure in a worker
 
 
-def decode_rows(rows: Sequence[wire.Row]) -> list[dict[str, Any]]:
+def decode_rows(rows: Sequence[wire.Row], *, decode: bool) -> list[dict[str, Any]]:
     """Return the dicts that a handler finds in `data`: parameter name → value.
 
     JSON and text are decoded by content type (case-sensitive); undecodable and all other values are bytearrays.
-    `TS_DECODE_INPUT_REQUEST=false` turns decoding off.
+
+    Args:
+        decode: as `decodes` returns; else all values are bytearrays.
     """
-    decode = decodes()
     return [
         {name: _decode(kind, value) if kind and decode else bytearray(value) for name, kind, value in row.params}
         for row in rows
@@ -202,8 +203,8 @@ def decode_rows(rows: Sequence[wire.Row]) -> list[dict[str, Any]]:
 
 
 def decodes() -> bool:
-    """Return whether handlers find JSON and texts decoded."""
-    return os.environ.get("TS_DECODE_INPUT_REQUEST", "true") == "true"  # 1.5 µs if unset: not for each row
+    """Return whether handlers find JSON and texts decoded; `TS_DECODE_INPUT_REQUEST=false` turns that off."""
+    return os.environ.get("TS_DECODE_INPUT_REQUEST", "true") == "true"  # 1.5 µs if unset: not for each batch
 
 
 def _decode(content_type: str, value: bytes | memoryview) -> Any:
@@ -260,10 +261,8 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
     Raises:
         NotSerialisable: the item cannot be encoded as JSON.
     """
-    made: Any = processor  # a handler sets values of any type there, and compiled code checks those that have one
-    set_by_handler = made.get_response_headers()  # nearly always empty
+    set_by_handler = processor.get_response_headers()  # nearly always empty
     headers = [(sendable(key), sendable(value)) for key, value in set_by_handler.items()] if set_by_handler else []
-    torch = sys.modules.get("torch")
     if isinstance(item, (bytes, bytearray)):
         body = bytes(item)
     elif isinstance(item, str):
@@ -275,7 +274,7 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
             raise NotSerialisable(str(error)) from error
         if not any(name.lower() == "content-type" for name, _ in headers):
             headers.append(("Content-Type", wanted))
-    elif torch is not None and isinstance(item, torch.Tensor):
+    elif (torch := sys.modules.get("torch")) is not None and isinstance(item, torch.Tensor):
         buffer = io.BytesIO()
         torch.save(own(item), buffer)
         body = buffer.getvalue()
@@ -286,7 +285,7 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
             raise NotSerialisable(str(error)) from error
         if not any(name.lower() == "content-type" for name, _ in headers):
             headers.append(("Content-Type", "application/json"))
-    status = made.get_response_status_code()
+    status = processor.get_response_status_code()
     if not isinstance(status, int) or not 200 <= status <= 599:
         shown = excerpt(repr(status), 100)
         return failure(f"The handler set the response status {shown}; expected an integer from 200 to 599.")
@@ -295,7 +294,7 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
             return failure(f"The handler set a response header of more than {LONGEST_TEXT} characters: `{name[:100]}`.")
     if len(headers) > MOST_HEADERS:
         return failure(f"The handler set {len(headers)} response headers; at most {MOST_HEADERS} are sent.")
-    phrase = made.get_response_status_phrase()
+    phrase = processor.get_response_status_phrase()
     return wire.Answer(status, body, sendable(phrase)[:LONGEST_TEXT] if phrase else "", headers)
 
 

@@ -14,12 +14,12 @@ from tsctl.handlers.optimize.asked import chosen
 from tsctl.handlers.requests.gpu_context import GpuContext
 from tsctl.handlers.requests.kinds import Kind, kind_of
 from tsctl.handlers.requests.out_of_memory import is_out_of_memory, make_room
-from tsctl.handlers.requests.rows import decode_rows, encode_item, headers_of, in_memory, items_of
+from tsctl.handlers.requests.rows import decode_rows, decodes, encode_item, headers_of, in_memory, items_of
 from tsctl.handlers.runtime.compiling import mypyc_attr
 from tsctl.handlers.runtime.failures import bad_request, failed, tell_failure
 from tsctl.handlers.sdk.batches import FileBatches
 from tsctl.handlers.sdk.built_in import check_inputs, declaration_of_model, declaration_under
-from tsctl.handlers.sdk.context import Context, RequestProcessor
+from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import (
     InvalidResult,
     NotSerialisable,
@@ -29,6 +29,7 @@ from tsctl.handlers.sdk.errors import (
 )
 from tsctl.handlers.sdk.gpu import check_after_load, on_the_cpu
 from tsctl.handlers.sdk.loader import EntryPoint, load_handler
+from tsctl.handlers.sdk.request_processor import RequestProcessor
 from tsctl.handlers.tensor_heads import InferHead
 from tsctl.handlers.tensors.views import Views
 
@@ -178,7 +179,7 @@ class Runtime:
         self.declared = entry.declared
         self.notes = entry.notes
         self.most_rows = 0
-        self._read = entry.read or decode_rows
+        self._read = entry.read or partial(decode_rows, decode=decodes())
         self._may_isolate = not entry.own_handle if isolate is None else isolate
         self._isolate = False  # for the running batch
         self._allowance = Allowance(time.perf_counter())
@@ -422,13 +423,14 @@ class Runtime:
                 return answers
             pieces.send = no_pieces  # a thread left by the failed batch must not answer rows that run again
             return self._handle_halves(rows, numbers) if crowded else self._handle_alone(rows, numbers)
-        for raised in {id(item): item for item in items if is_exception(item)}.values():
-            if not isinstance(raised, (UnreadablePayload, NotSerialisable)):
-                rows_of = [number for number, item in zip(numbers, items, strict=True) if item is raised]
-                self._note_failure(rows_of, self._tell(raised))
         answers = [
             self._encode(processor, row, item) for processor, row, item in zip(processors, rows, items, strict=True)
         ]
+        failed_items = [item for item, answer in zip(items, answers, strict=True) if answer.error]
+        for raised in {id(item): item for item in failed_items if is_exception(item)}.values():
+            if not isinstance(raised, (UnreadablePayload, NotSerialisable)):
+                rows_of = [number for number, item in zip(numbers, items, strict=True) if item is raised]
+                self._note_failure(rows_of, self._tell(raised))
         if not wants_bytes or pieces.sent:
             return answers
         from tsctl.handlers.tensors.rows import as_asked

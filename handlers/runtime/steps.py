@@ -13,7 +13,7 @@ from tsctl.handlers.requests.out_of_memory import is_out_of_memory, make_room
 from tsctl.handlers.requests.rows import headers_of, in_memory, items_of
 from tsctl.handlers.runtime.failures import bad_request, failed
 from tsctl.handlers.runtime.runtime import BatchPieces, Runtime, SendPieces, is_exception
-from tsctl.handlers.sdk.context import RequestProcessor
+from tsctl.handlers.sdk.request_processor import RequestProcessor
 from tsctl.handlers.sdk.streaming import NEXT
 from tsctl.handlers.tensor_heads import InferHead
 

@@ -8,11 +8,12 @@ one batch.
 
 import copy
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
 from tsctl.handlers.sdk.metrics import MetricsCache
+from tsctl.handlers.sdk.request_processor import RequestHeaders, RequestProcessor, make_processors
 
 SERVER_NAME = "MMS"  # TorchServe's value, which handlers compare
 SERVER_VERSION = "0.12.0"  # of the TorchServe whose behaviour handlers find here; some compare it
@@ -22,53 +23,6 @@ class SendPieces(Protocol):
     """Sends one piece of the response to each of some rows, by default to each row of the batch."""
 
     def __call__(self, items: Sequence[Any], places: Sequence[int] | None = None) -> None: ...
-
-
-RequestHeaders = Mapping[str, Any] | Callable[[], dict[str, Any]]
-
-
-class RequestProcessor:
-    """One request's headers, and the status and headers of its response.
-
-    Args:
-        request_header: the headers, or a function that returns them, called when the handler first asks for one.
-    """
-
-    def __init__(self, request_header: RequestHeaders) -> None:
-        self._status_code = 200
-        self._reason_phrase: str | None = None
-        self._response_header: dict[str, str] = {}
-        self.status_was_set = False
-        self._request_header = request_header if callable(request_header) else dict(request_header)
-
-    def get_request_property(self, key: str) -> Any:
-        return self.get_request_properties().get(key)
-
-    def get_request_properties(self) -> dict[str, Any]:
-        headers = self._request_header
-        if callable(headers):
-            self._request_header = headers = headers()
-        return headers
-
-    def report_status(self, code: int, reason_phrase: str | None = None) -> None:
-        self._status_code = code
-        self._reason_phrase = reason_phrase
-        self.status_was_set = True
-
-    def get_response_status_code(self) -> int:
-        return self._status_code
-
-    def get_response_status_phrase(self) -> str | None:
-        return self._reason_phrase
-
-    def add_response_property(self, key: str, value: str) -> None:
-        self._response_header[key] = value
-
-    def get_response_header(self, key: str) -> str | None:
-        return self._response_header.get(key)
-
-    def get_response_headers(self) -> dict[str, str]:
-        return self._response_header
 
 
 class Context:
@@ -151,7 +105,7 @@ class Context:
 
     def begin_batch(self, ids: Sequence[str], headers: Sequence[RequestHeaders]) -> None:
         """Set the rows of the batch that is about to run."""
-        self.resume(dict(enumerate(ids)), [RequestProcessor(header) for header in headers])
+        self.resume(dict(enumerate(ids)), make_processors(headers))
 
     def resume(self, ids: dict[int, str], processors: list[RequestProcessor]) -> None:
         """Set the rows of the call that is about to be made, some of which an earlier call may have had."""
@@ -206,13 +160,15 @@ class Context:
         return self._row(idx).get_request_property(key)
 
     def get_all_request_header(self, idx: int) -> dict[str, Any]:
-        return self._row(idx).get_request_properties()
+        headers: dict[str, Any] = self._row(idx).get_request_properties()
+        return headers
 
     def set_response_content_type(self, idx: int, value: str) -> None:
         self.set_response_header(idx, "content-type", value)
 
     def get_response_content_type(self, idx: int) -> str | None:
-        return self._row(idx).get_response_header("content-type")
+        kind: str | None = self._row(idx).get_response_header("content-type")
+        return kind
 
     def get_response_status(self, idx: int) -> tuple[int, str | None]:
         row = self._row(idx)
@@ -229,7 +185,8 @@ class Context:
         self._row(idx).add_response_property(key, value)
 
     def get_response_headers(self, idx: int) -> dict[str, str]:
-        return self._row(idx).get_response_headers()
+        headers: dict[str, str] = self._row(idx).get_response_headers()
+        return headers
 
     def get_sequence_id(self, idx: int) -> str:
         return str(self.get_request_header(idx, self.header_key_sequence_id) or "")

@@ -59,7 +59,7 @@ def fields_of(row: wire.Row, heads: ElementHeads) -> dict[str, Any]:
             described["data"] = _values(tensor, param[2]).reshape(-1).tolist()
         return {name: document if decode else bytearray(json.dumps(document).encode())}
     plain = [param for param, tensor in pairs if tensor is None]
-    (fields,) = decode_rows([wire.Row(row.id, row.headers, plain)])
+    (fields,) = decode_rows([wire.Row(row.id, row.headers, plain)], decode=decode)
     for (name, _, data), tensor in pairs:
         if tensor is not None:
             lists = _values(tensor, data).tolist()

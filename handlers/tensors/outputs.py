@@ -10,8 +10,9 @@ import numpy as np
 
 from tsctl.handlers import wire
 from tsctl.handlers.requests.rows import encode_item
-from tsctl.handlers.sdk.context import Context, RequestProcessor
+from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable
+from tsctl.handlers.sdk.request_processor import RequestProcessor
 from tsctl.handlers.tensor_heads import InferHead
 from tsctl.handlers.tensors.datatypes import BF16, BYTES, DTYPES, datatype_of
 

@@ -9,7 +9,7 @@ _METRICS = "tsctl.handlers.sdk.metrics"
 _OWN = "tsctl.handlers.torchserve"
 _CONTEXT = {
     "Context": ("tsctl.handlers.sdk.context", "Context"),
-    "RequestProcessor": ("tsctl.handlers.sdk.context", "RequestProcessor"),
+    "RequestProcessor": ("tsctl.handlers.sdk.request_processor", "RequestProcessor"),
 }
 _PREDICTION_EXCEPTION = {"PredictionException": ("tsctl.handlers.sdk.errors", "PredictionException")}
 _CLEANUP = {"CLEANUP_REGEX": ("tsctl.handlers.builtin.support.cleaning", "CLEANUP_REGEX")}

@@ -10,7 +10,7 @@ from tsctl.handlers.requests.excerpt import message_of
 from tsctl.handlers.requests.kinds import Kind, kinds_of
 from tsctl.handlers.requests.pixels import Pixels
 from tsctl.handlers.requests.rows import in_memory, is_array, wanted_type
-from tsctl.handlers.sdk.context import Context, RequestProcessor
+from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import (
     HandlerError,
     NotSerialisable,
@@ -19,6 +19,7 @@ from tsctl.handlers.sdk.errors import (
     UnreadablePayload,
 )
 from tsctl.handlers.sdk.loader import EntryPoint
+from tsctl.handlers.sdk.request_processor import RequestProcessor
 from tsctl.handlers.typed.annotations import written
 from tsctl.handlers.typed.answers import Promise, check_batch, encode_answer, encode_piece
 from tsctl.handlers.typed.body import Part, RequestBody, check_names, parts_of, read_rows

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tests.e2e.served import ARCHIVES, PATIENCE, TSCTL, Served, eventually
-from tests.kit.shelf import needs
 from tsctl.daemon.marfile import Packing, write_archive
 from tsctl.extension import names
 from tsctl.terminal.examples import all_examples

@@ -1,7 +1,6 @@
 """Conversion of an HTTP request to a job, and of the job's replies to an answer: whole, or streamed."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Final, Protocol
 
 from tsctl.daemon.api.inference.forms import Form, read_body
@@ -214,7 +213,7 @@ def predict(
         infer=infer, kept=kept, timing=timing, caller=exchange.caller,
     )  # fmt: skip
     request.body = b""  # the job owns the body now
-    exchange.on_leave = partial(_leave, model, job)
+    exchange.on_leave = Leave(model, job)
 
 
 class Waiter:
@@ -288,13 +287,21 @@ class Waiter:
         exchange.send(piece.body, flow)
 
 
-def _leave(model: ModelVersion, job: Job, gone: bool) -> bool:
-    """Handle a client that closed its side or disconnected; return whether the answer is still to come.
+class Leave:
+    """Handles a client that closed its side or disconnected; returns whether the answer is still to come.
 
     A batch that runs is answered to a client that has closed its side; a row that runs on its own is cancelled, because
-    that frees its place.
+    that frees its place. A class, because it is compiled; a `partial` is made by calls of objects.
     """
-    if gone or job.phase is JobPhase.QUEUED or model.by_rows:
-        model.abandon(job)
-        return False
-    return True
+
+    __slots__ = ("_job", "_model")
+
+    def __init__(self, model: ModelVersion, job: Job) -> None:
+        self._model = model
+        self._job = job
+
+    def __call__(self, gone: bool) -> bool:
+        if gone or self._job.phase is JobPhase.QUEUED or self._model.by_rows:
+            self._model.abandon(self._job)
+            return False
+        return True

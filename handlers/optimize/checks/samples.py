@@ -9,7 +9,7 @@ import torch
 
 from tsctl.handlers import wire
 from tsctl.handlers.optimize.trees import map_tensors
-from tsctl.handlers.requests.rows import decode_rows
+from tsctl.handlers.requests.rows import decode_rows, decodes
 from tsctl.handlers.requests.sample import SampleRequest
 
 ENOUGH = 32  # inputs; with as many samples, none is changed
@@ -47,7 +47,8 @@ CHECKED_ROWS = 2  # enough to detect rows that leak into each other
 
 def archive_rows(samples: Sequence[SampleRequest]) -> list[dict[str, Any]]:
     """Return the archive's warm-up samples as rows for `preprocess`."""
-    return decode_rows([wire.Row("optimize", [], [("body", each.content_type, each.body)]) for each in samples])
+    rows = [wire.Row("optimize", [], [("body", each.content_type, each.body)]) for each in samples]
+    return decode_rows(rows, decode=decodes())
 
 
 def digest_of(samples: Sequence[SampleRequest]) -> str:

@@ -10,8 +10,8 @@ import torch
 
 from tests.handlers.device import DEVICE
 from tsctl.handlers.requests.rows import JSON, NPY, encode_item
-from tsctl.handlers.sdk.context import RequestProcessor
 from tsctl.handlers.sdk.errors import NotSerialisable
+from tsctl.handlers.sdk.request_processor import RequestProcessor
 
 TENSOR = torch.tensor([[1.5, 2.0]], device=DEVICE)
 ARRAY = np.array([[1.5, 2.0]])

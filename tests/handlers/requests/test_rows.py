@@ -12,13 +12,13 @@ from tests.handlers.device import DEVICE
 from tests.handlers.samples import row
 from tsctl.handlers import wire
 from tsctl.handlers.requests.rows import decode_rows, encode_item, failure
-from tsctl.handlers.sdk.context import RequestProcessor
+from tsctl.handlers.sdk.request_processor import RequestProcessor
 
 JSON = "application/json"
 
 
 def decode_row(row: wire.Row) -> dict[str, Any]:
-    (decoded,) = decode_rows([row])
+    (decoded,) = decode_rows([row], decode=True)
     return decoded
 
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tsctl.handlers.sdk.context import Context, RequestProcessor
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.request_processor import RequestProcessor
 from tsctl.handlers.torchserve.metrics_store import MetricsStore
 
 

@@ -14,8 +14,8 @@ from tests.handlers.samples import context_of
 from tests.handlers.tensors.test_arrays import VALUES, pack
 from tsctl.daemon.model_settings.declarations import DATATYPES
 from tsctl.handlers import wire
-from tsctl.handlers.sdk.context import RequestProcessor
 from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable
+from tsctl.handlers.sdk.request_processor import RequestProcessor
 from tsctl.handlers.tensor_heads import InferHead, WantedTensor
 from tsctl.handlers.tensors.datatypes import DTYPES
 from tsctl.handlers.tensors.outputs import encode_outputs
