@@ -22,7 +22,7 @@ from enum import IntEnum, auto
 from typing import Any, Final, NamedTuple, Protocol
 
 from tsctl.daemon.core.arena import SHARED_FROM, Payload
-from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.errors import DaemonError, Stopping
 from tsctl.daemon.core.states import IllegalTransition
 from tsctl.daemon.core.timing import Timing
 
@@ -75,7 +75,6 @@ WHOSE: dict[Ending, Whose] = {
     Ending.LEFT: Whose.CLIENT,
     Ending.STOPPED: Whose.DAEMON,
 }
-_STOPPING = ("Stopping", "Upgrading")  # by the error's name, as that of its bases
 
 
 def counts(ending: Ending) -> bool:
@@ -94,8 +93,7 @@ def ending_of_refusal(error: DaemonError) -> Ending:
     """Return the ending of a request that was answered with this error, and not run."""
     if 400 <= error.status < 500 or error.status == 501:  # 501: the client asks for what is not served
         return Ending.REJECTED
-    stopping = any(base.__name__ in _STOPPING for base in type(error).__mro__)
-    return Ending.STOPPED if stopping else Ending.REFUSED
+    return Ending.STOPPED if isinstance(error, Stopping) else Ending.REFUSED
 
 
 def ending_of_deadline(*, by_client: bool, failed: bool) -> Ending:
