@@ -80,7 +80,7 @@ def assemble(
         return Parts(
             place, startup, kernel, models, services, upgrade, listening, tables,
             (
-                *config.notes, *tokens.notes, *observation.notes(config),
+                *config.notes, *tokens.notes, *observation.notes_on(config),
                 *(f"warning: {trouble}" for trouble in gpus.troubles),
                 *(note for each in services for note in each.notes),
             ),

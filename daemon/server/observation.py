@@ -103,7 +103,7 @@ class Observation(Service):
         self._watch = LoopWatch(clock, self._note_stall)
         self._lines, self._printed = lines, printed
 
-    def notes(self, config: Config) -> Sequence[str]:
+    def notes_on(self, config: Config) -> Sequence[str]:
         """Return a note if `metrics_config` selects metrics, and no service that is installed chooses among them."""
         file = config.metrics_file
         if file is None or not file.ts_metrics or self.selection is not None:

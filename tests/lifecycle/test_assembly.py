@@ -82,7 +82,7 @@ def test_a_selection_of_metrics_that_no_extension_obeys_is_noted(
     observation = Observation(Events(), clock, clock.soon)
     observation.selection = selection
 
-    notes = observation.notes(make_config(tmp_path, metrics_config=str(file)))
+    notes = observation.notes_on(make_config(tmp_path, metrics_config=str(file)))
 
     text = f"note: `ts_metrics` of {file} has no effect: this daemon does not choose among metrics"
     assert notes == ((text,) if noted else ())
