@@ -83,7 +83,9 @@ def titles_of(rows: Iterable[Setting | ModelSetting]) -> list[str]:
 
 
 def test_every_option_of_a_setting_is_in_a_group() -> None:
-    assert [row.name for row in (*SETTINGS, *MODEL_SETTINGS) if row.flag and not row.group] == []
+    rows: list[Setting | ModelSetting] = [*SETTINGS, *MODEL_SETTINGS]
+
+    assert [row.name for row in rows if row.flag and not row.group] == []
 
 
 @pytest.mark.parametrize(
