@@ -346,7 +346,7 @@ _WORKERS = grouped(
 )
 
 _LOGS = grouped(
-    "Logs, metrics and traces",
+    "Logs and metrics",
     Setting("access_log", True, parse_boolean, "true|false", "Log a line for each request."),
     Setting(
         "log_level",

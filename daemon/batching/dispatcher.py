@@ -32,7 +32,7 @@ from tsctl.daemon.batching.traffic.traffic import BatchLog, Traffic
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.errors import CutOff, DaemonError, WorkerDied, WorkerKilled
 from tsctl.daemon.core.job import Batch, Ending, Fate, Job, JobPhase, Outcome, Reply, error_reply
-from tsctl.daemon.core.tally import Tally
+from tsctl.daemon.core.quick_counter import QuickCounter
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.workers.engine import Worker
 from tsctl.daemon.workers.pool import Pool
@@ -110,8 +110,8 @@ class Dispatcher:
     ) -> None:
         self.stopping = False
         self.running = 0
-        self.reasons: Counter[str] = Tally()
-        self.sizes: Counter[int] = Tally()
+        self.reasons: Counter[str] = QuickCounter()
+        self.sizes: Counter[int] = QuickCounter()
         self.longest_hold = 0.0
         self._all_busy_at = -math.inf  # when the last idle worker got work
         self.expired: Counter[str] = Counter()

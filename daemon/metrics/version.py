@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.job import WHOSE, Batch, Ending, Fate, Job, Outcome, counts, ending_of_refusal, ending_of_status
-from tsctl.daemon.core.tally import Tally
+from tsctl.daemon.core.quick_counter import QuickCounter
 from tsctl.daemon.metrics.emitted import Emitted
 from tsctl.daemon.metrics.histogram import BATCH_SIZES, FINE, SECONDS, Counts, Exemplars, Histogram, Recent, Window
 from tsctl.handlers.wire import Isolation
@@ -120,12 +120,12 @@ class VersionMetrics:
         self.version = version
         self.named = Sums()
         self.unnamed = Sums()
-        self.batches: Counter[str] = Tally()
+        self.batches: Counter[str] = QuickCounter()
         self.expirations: Counter[str] = Counter()
         self.given_up: Counter[str] = Counter()
         self.excused: Counter[str] = Counter()
         self.afterwards: Counter[str] = Counter()
-        self.codes: Counter[int] = Tally()
+        self.codes: Counter[int] = QuickCounter()
         self.refusals: Counter[str] = Counter()
         self.tally: Counter[str] = Counter()
         self.exits: Counter[str] = Counter()

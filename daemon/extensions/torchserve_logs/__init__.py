@@ -38,7 +38,7 @@ def log_targets(
 class TorchServeLogsExtension(Extension):
     name = "torchserve_logs"
     settings = grouped(
-        "Logs, metrics and traces",
+        "Logs and metrics",
         Setting(
             "metrics_mode", None, parse_metrics_mode, "MODE",
             "Where TorchServe's metrics and those of handlers go: prometheus (/metrics), log (ts_metrics.log,"

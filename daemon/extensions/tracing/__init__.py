@@ -17,7 +17,7 @@ from tsctl.daemon.setting_values import Setting, grouped, parse_collector, parse
 class TracingExtension(Extension):
     name = "tracing"
     settings = grouped(
-        "Logs, metrics and traces",
+        "Logs and metrics",
         Setting(
             "trace_endpoint", None, parse_collector, "URL",
             "The OpenTelemetry collector that traces are sent to (OTLP over HTTP), or `none`"

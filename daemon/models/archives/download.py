@@ -139,7 +139,8 @@ async def archive_of(
 
     Raises:
         ArchiveNotFound: there is no such archive, or its path or URL is not allowed.
-        DownloadFailed, NotStored: as `downloaded`.
+        DownloadFailed: the download failed, passed a limit, or took too long.
+        NotStored: this machine cannot write the archive.
     """
     allowed = config.allowed_urls or ()
     if not is_url(url):

@@ -2,11 +2,11 @@
 
 from collections import Counter
 
-from tsctl.daemon.core.tally import Tally
+from tsctl.daemon.core.quick_counter import QuickCounter
 
 
 def test_what_was_never_counted_is_zero_and_an_update_adds() -> None:
-    tally: Counter[int] = Tally()
+    tally: Counter[int] = QuickCounter()
     tally[200] += 1
     tally.update({200: 2, 404: 1})
 
