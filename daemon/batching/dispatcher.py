@@ -177,10 +177,8 @@ class Dispatcher:
         now = self._clock.now()
         self.running -= len(batch.jobs)
         busy = self._traffic.back(batch, self._workers.busy, now)
-        counted = answered or (fate is Fate.LATE and not outcomes[0].retry)
-        before = self._traffic.last_return
-        if counted:
-            self._traffic.returned(batch, seconds, now)
+        if answered or (fate is Fate.LATE and not outcomes[0].retry):
+            self._traffic.returned(batch, seconds, now, busy, self._workers.ready)
             self._metrics.returned(batch, seconds, now)
         failed = 0
         if answered:
@@ -198,8 +196,6 @@ class Dispatcher:
             ends.reverse()
             failed = len(ends)
             self._observer.lost(worker, outcomes, ends)
-        if counted:
-            self._traffic.learn_batch(batch, seconds, now, before, busy, self._workers.ready)
         for watcher in self.watchers:
             watcher.returned(worker.pid, batch, outcomes, seconds, now)
         if fate is not Fate.UNSTARTED:

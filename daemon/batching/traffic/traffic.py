@@ -218,22 +218,10 @@ class Traffic:
         passed = self._busy_seconds + self.busy * (now - self._busy_at) - flight.busy_seconds
         return passed / away if away > 0.0 else float(self.busy)
 
-    def returned(self, batch: Batch, seconds: float, now: float) -> None:
-        """Note that a batch is answered now, after `seconds` in the worker; 0.0 if it timed out."""
-        self.last_return = now
-        self.last_time = seconds or self.last_time
-        # Others have expired, so that they were answered before, or their clients have gone.
-        self.missing = sum(job.phase is JobPhase.SENT and not job.caller_stats.gone for job in batch.jobs)
-        self._replied(self.missing, now)
-
-    def learn_batch(
-        self, batch: Batch, seconds: float, now: float, before: float, busy: float = 1.0, workers: int = 1
-    ) -> None:
-        """Learn from a batch what batches take, once its clients have their answers, since that keeps them waiting.
+    def returned(self, batch: Batch, seconds: float, now: float, busy: float = 1.0, workers: int = 1) -> None:
+        """Note that a batch was answered, after `seconds` in the worker; 0.0 if it timed out.
 
         Args:
-            seconds, now: as of `returned`.
-            before: when the batch before came back.
             busy: as returned by `back`.
             workers: those that are ready.
         """
@@ -249,8 +237,14 @@ class Traffic:
             if self.best is not None and busy >= workers - NEAR:
                 # With one worker all that passes from batch to batch counts. On a busy machine a process waits for a
                 # core longest before it begins: by the worker's own seconds, batches of one would look cheap.
-                passed = now - max(batch.sent, before) if workers == 1 else seconds
+                passed = now - max(batch.sent, self.last_return) if workers == 1 else seconds
                 self.best.returned(len(batch.jobs), max(seconds, passed))
+        self.last_time = seconds or self.last_time
+        # Others have expired, so that they were answered before, or their clients have gone.
+        answered = sum(job.phase is JobPhase.SENT and not job.caller_stats.gone for job in batch.jobs)
+        self.last_return = now
+        self.missing = answered
+        self._replied(answered, now)
 
     def expired(self, now: float) -> None:
         """Note that a job expired: its client was answered, and may come back, too."""
