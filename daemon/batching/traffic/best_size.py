@@ -23,7 +23,6 @@ four workers had each a batch that took four times as long, and all requests wai
 """
 
 import math
-from collections import deque
 from typing import Final
 
 from tsctl.daemon.batching.traffic.times import BatchTimes, rounded
@@ -132,7 +131,7 @@ class BestSize:
         self._cold = COLD  # batches that are not learned from
         self._since = -EVERY  # batches since the last try; the first one waits for what comes by itself
         self._probe = 0  # the size that was offered as a try; 0 for none
-        self._tries: deque[int] = deque(maxlen=16)  # sizes that were sent as tries, and have not come back
+        self._out = 0  # the size of a try that was sent and has not come back; 0 for none
         self._busy = self._tried = 0.0  # seconds in the workers, and of those in tries
 
     def __repr__(self) -> str:
@@ -173,7 +172,7 @@ class BestSize:
             return self.most
         waiting = min(waiting, self.share)
         early = self._tried < self._credit
-        least = LOST if self._tries else AT_FIRST if early else EVERY
+        least = LOST if self._out else AT_FIRST if early else EVERY
         due = idle < 2 and waiting >= min(self._usual, self.share) and self._since >= least
         if due and (early or self._tried < self._credit + SHARE * self._busy):  # seldom
             self._probe = self._wanted(waiting)
@@ -186,7 +185,7 @@ class BestSize:
         self._since += 1
         if count == self._probe:
             self._since = 0
-            self._tries.append(rounded(count))
+            self._out = rounded(count)  # one before it is lost
         self._probe = 0
 
     def returned(self, count: int, seconds: float) -> None:
@@ -200,11 +199,9 @@ class BestSize:
             return
         pace, count = (seconds + OVERHEAD) / count, rounded(count)
         self._busy += seconds
-        tried = count in self._tries
-        if tried and count == self._tries[-1]:
-            self._tries.clear()  # those before it are lost
-        elif tried:
-            self._tries.remove(count)
+        tried = count == self._out
+        if tried:
+            self._out = 0
         known = self._costs.get(count)
         if known is None:
             known = self._costs[count] = SizeCost()

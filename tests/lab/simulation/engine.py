@@ -103,7 +103,7 @@ def _check_sent(world: "World", served: Served, worker: WatchedWorker, batch: Ba
     if worker._process.killed_because or worker.process.line is None or worker.process.line.closed:
         world.broken("nothing is sent to a worker that is known to end", worker=worker, batch=batch)
     best = served.model.traffic.best
-    whole = len(names) == size or (best is not None and (len(names) == best.size or rounded(len(names)) in best._tries))
+    whole = len(names) == size or (best is not None and (len(names) == best.size or rounded(len(names)) == best._out))
     if batch.reason == "ahead" and not (whole and worker.in_flight):
         world.broken("only whole batches go ahead, to busy workers", worker=worker, batch=batch, batch_size=size)
     if served.by_rows:
