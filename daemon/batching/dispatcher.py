@@ -177,9 +177,7 @@ class Dispatcher:
         now = self._clock.now()
         self.running -= len(batch.jobs)
         busy = self._traffic.back(batch, self._workers.busy, now)
-        counted = answered or (fate is Fate.LATE and not outcomes[0].retry)
-        before = self._traffic.last_return
-        if counted:
+        if answered or (fate is Fate.LATE and not outcomes[0].retry):
             self._traffic.returned(batch, seconds, now)
             self._metrics.returned(batch, seconds, now)
         failed = 0
@@ -191,6 +189,7 @@ class Dispatcher:
                     job.timing.note_batch(began - job.arrived, seconds, len(batch.jobs))
                 if self._end(outcome, now) >= 500:
                     failed += 1
+            self._traffic.learn_batch(batch, seconds, now, busy, self._workers.ready)
         elif fate is Fate.CANCELLED:
             self._end(outcomes[0], now)
         else:  # reversed: each goes to the head, so the oldest ends first in line
@@ -198,8 +197,6 @@ class Dispatcher:
             ends.reverse()
             failed = len(ends)
             self._observer.lost(worker, outcomes, ends)
-        if counted:
-            self._traffic.learn_batch(batch, seconds, now, before, busy, self._workers.ready)
         for watcher in self.watchers:
             watcher.returned(worker.pid, batch, outcomes, seconds, now)
         if fate is not Fate.UNSTARTED:

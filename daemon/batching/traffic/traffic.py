@@ -133,7 +133,7 @@ class Traffic:
         self.callers = Callers(self)
         self.last_arrival = float("-inf")
         self.gap = float("inf")
-        self.last_return = float("-inf")
+        self.last_return = self._return_before = float("-inf")
         self.last_time = 0.0
         self.missing = 0
         self.busy = 0
@@ -220,20 +220,17 @@ class Traffic:
 
     def returned(self, batch: Batch, seconds: float, now: float) -> None:
         """Note that a batch is answered now, after `seconds` in the worker; 0.0 if it timed out."""
-        self.last_return = now
+        self._return_before, self.last_return = self.last_return, now
         self.last_time = seconds or self.last_time
         # Others have expired, so that they were answered before, or their clients have gone.
         self.missing = sum(job.phase is JobPhase.SENT and not job.caller_stats.gone for job in batch.jobs)
         self._replied(self.missing, now)
 
-    def learn_batch(
-        self, batch: Batch, seconds: float, now: float, before: float, busy: float = 1.0, workers: int = 1
-    ) -> None:
-        """Learn from a batch what batches take, once its clients have their answers, since that keeps them waiting.
+    def learn_batch(self, batch: Batch, seconds: float, now: float, busy: float = 1.0, workers: int = 1) -> None:
+        """Learn from the batch that has just returned what batches take, once its clients have their answers.
 
         Args:
             seconds, now: as of `returned`.
-            before: when the batch before came back.
             busy: as returned by `back`.
             workers: those that are ready.
         """
@@ -249,7 +246,7 @@ class Traffic:
             if self.best is not None and busy >= workers - NEAR:
                 # With one worker all that passes from batch to batch counts. On a busy machine a process waits for a
                 # core longest before it begins: by the worker's own seconds, batches of one would look cheap.
-                passed = now - max(batch.sent, before) if workers == 1 else seconds
+                passed = now - max(batch.sent, self._return_before) if workers == 1 else seconds
                 self.best.returned(len(batch.jobs), max(seconds, passed))
 
     def expired(self, now: float) -> None:

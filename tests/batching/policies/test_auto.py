@@ -38,11 +38,11 @@ class AutoUnderTraffic:
             self.traffic.callers.taken(job)
             job.send()
         self.now += seconds
-        batch, before = Batch(1, jobs, "full", self.now - seconds), self.traffic.last_return
+        batch = Batch(1, jobs, "full", self.now - seconds)
         self.traffic.returned(batch, seconds, self.now)
         for job in jobs:
             self.traffic.callers.ended(job, self.now)
-        self.traffic.learn_batch(batch, seconds, self.now, before)
+        self.traffic.learn_batch(batch, seconds, self.now)
 
     def learn(self, a: float = 0.008, c: float = 0.0004) -> None:
         for size in (1, 8, 1, 8):

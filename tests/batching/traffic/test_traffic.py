@@ -25,11 +25,11 @@ class Told:
     def answer(
         self, jobs: list[Job], now: float, seconds: float = 0.01, *, reason: str = "full", first: bool = False
     ) -> None:
-        batch, before = Batch(1, jobs, reason, now, first=first), self.traffic.last_return
+        batch = Batch(1, jobs, reason, now, first=first)
         self.traffic.returned(batch, seconds, now)
         for job in jobs:
             self.traffic.callers.ended(job, now)
-        self.traffic.learn_batch(batch, seconds, now, before)
+        self.traffic.learn_batch(batch, seconds, now)
 
 
 def test_gaps_are_between_arrivals() -> None:
@@ -182,8 +182,8 @@ def test_with_one_worker_the_best_size_is_learned_from_all_that_passes_from_batc
     for number in range(1, 40):
         jobs = [told.arrive(number / 10) for _ in range(4)]
         # Sent ahead long before: it begins when the batch before it comes back.
-        batch, now, before = Batch(number, jobs, "ahead", number / 10 - 0.15), number / 10, told.traffic.last_return
+        batch, now = Batch(number, jobs, "ahead", number / 10 - 0.15), number / 10
         told.traffic.returned(batch, 0.01, now)
-        told.traffic.learn_batch(batch, 0.01, now, before, workers, workers)
+        told.traffic.learn_batch(batch, 0.01, now, workers, workers)
 
     assert told.traffic.best.costs[4] == pytest.approx((taken + OVERHEAD) / 4)
