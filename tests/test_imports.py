@@ -122,7 +122,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "handlers.sdk", "handlers.tensor_heads", "handlers.tensors", "handlers.texts", "handlers.torchserve.table",
         "handlers.typed", "handlers.wire",
     ),
-    "handlers.sdk": ("handlers.sdk", "handlers.names", "handlers.texts", "handlers.wire"),
+    "handlers.sdk": (
+        "handlers.sdk", "handlers.names", "handlers.runtime.compiling", "handlers.texts", "handlers.wire",
+    ),
     "handlers.torchserve": ("handlers.torchserve", "handlers.requests", "handlers.sdk"),
     "handlers.typed": (
         "handlers.typed", "handlers.requests", "handlers.sdk", "handlers.tensor_heads", "handlers.tensors",

@@ -215,10 +215,10 @@ class Connection:
         elif phase is ConnectionPhase.ROOM:
             if self._waits_for_room():  # otherwise another connection without room was rejected a moment ago
                 self._end_with(self._host.receiving.refuse())
+        elif phase in (ConnectionPhase.IDLE, ConnectionPhase.LINGER) and self._transport.get_write_buffer_size():
+            self.enter_stuck()  # the client has not received the whole answer yet; `close` would wait for it for ever
         elif phase is ConnectionPhase.IDLE:
             self._close()
-        elif phase is ConnectionPhase.LINGER and self._transport.get_write_buffer_size():
-            self.enter_stuck()  # the client has not received the whole answer yet
         elif phase is ConnectionPhase.LINGER and self._lingering is not None and self._lingering.check(now):
             self._host.enter(self, ConnectionPhase.LINGER)
         elif phase is ConnectionPhase.STUCK and self._transport.get_write_buffer_size() < self._out.unsent:

@@ -105,18 +105,27 @@ class Listener(ListenerView):
         """Return the protocol for an accepted connection (a factory); over TLS, the handshake is yet to come."""
         most, now = self.limits.connections, self.clock.now()
         full = len(self.connections) >= most
-        idle = self._deadlines.take_first(ConnectionPhase.IDLE, now - IDLE_LEAST) if full else None
+        closed = full and self._close_idle(now)
         if full and now - self._told_full >= TELL_EVERY:
             self._told_full = now
-            how = "rejecting further ones with 503" if idle is None else "idle ones are closed for further ones"
+            how = "idle ones are closed for further ones" if closed else "rejecting further ones with 503"
             self._full(f"{most} connections are open: {how}")
-        if idle is not None:
-            idle.expired(ConnectionPhase.IDLE, now)
-        elif full:
+        if full and not closed:
             return RejectingProtocol(most)
         self._accepted += 1
         self._accepted_at = now
         return Connection(self)
+
+    def _close_idle(self, now: float) -> bool:
+        """Close the connection that has been idle for longest; return whether there is one.
+
+        One whose client has yet to take its answer could not be closed at once, and so makes no room.
+        """
+        while (idle := self._deadlines.take_first(ConnectionPhase.IDLE, now - IDLE_LEAST)) is not None:
+            idle.expired(ConnectionPhase.IDLE, now)
+            if self.phase(idle) is None:
+                return True
+        return False
 
     def accept(self) -> asyncio.BaseProtocol:
         """As `connect`, for the event loop, which asks what a protocol can do and not what it inherits."""

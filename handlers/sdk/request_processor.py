@@ -8,9 +8,12 @@ instructions for a request. Handlers pass values of any type, and compiled code 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tsctl.handlers.runtime.compiling import mypyc_attr
+
 RequestHeaders = Mapping[str, Any] | Callable[[], dict[str, Any]]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)  # those of handlers and their tests, which may copy one, too
 class RequestProcessor:
     """One request's headers, and the status and headers of its response.
 

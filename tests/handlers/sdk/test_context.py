@@ -1,5 +1,6 @@
 """Every member that TorchServe's context has, and what it gives."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -59,6 +60,22 @@ def test_a_request_processor_has_torchserves_members() -> None:
     assert processor.get_response_status_phrase() == "gone"
     assert processor.get_response_header("X-Key") == "value"
     assert processor.get_response_headers() == {"X-Key": "value"}
+
+
+def test_a_handlers_code_may_inherit_from_a_request_processor_and_copy_one() -> None:
+    class Loud(RequestProcessor):
+        def get_request_property(self, key: Any) -> Any:
+            return str(super().get_request_property(key)).upper()
+
+    first = Loud({"Accept": "text/plain"})
+    first.report_status(404, "gone")
+    second = copy.deepcopy(first)
+    second.report_status(200)
+
+    context = Context("net", "/", {}, 1)
+    context._request_processor = [first, copy.copy(second)]
+    assert context.get_request_header(1, "Accept") == "TEXT/PLAIN"
+    assert (context.get_response_status(0), context.get_response_status(1)) == ((404, "gone"), (200, None))
 
 
 def test_one_beside_it_has_requests_of_its_own_and_what_the_handler_has_set(loading: Context) -> None:

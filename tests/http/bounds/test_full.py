@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.http.fake import FakeTransport
+from tests.http.fake import HIGH, FakeTransport
 from tests.http.peer import GET, LIMITS, Server, echo, read_answers
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.http.bounds.full import RejectingProtocol, connections_within
@@ -44,6 +44,22 @@ def test_the_one_that_has_been_idle_for_longest_makes_room_and_one_that_is_owed_
 
     assert (busy.transport.closed, idle.transport.closed, late.transport.closed) == (False, True, False)
     assert isinstance(server.listener.connect(), RejectingProtocol)
+
+
+def test_one_whose_client_has_not_taken_its_answer_makes_no_room_and_is_left_after_a_while() -> None:
+    server = Server(echo, TWO)
+    slow = server.connect()
+    slow.transport.window = 10
+    slow.send(GET)
+    idle = server.connect()
+    server.clock.advance(1.0)
+    assert 0 < slow.transport.unsent < HIGH
+
+    server.connect()
+
+    assert (slow.transport.closed, idle.transport.closed) == (False, True)
+    server.clock.advance(TWO.body_timeout)
+    assert slow.transport.aborted
 
 
 def test_it_is_noted_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
