@@ -132,3 +132,16 @@ def test_the_ends_of_workers_are_counted_by_how_and_show_whether_the_version_is_
 
     assert {how: count for how, count in bench.metrics.exits.items() if count} == {"code": 3, "signal": 1}
     assert ended == [False, False, True]
+
+
+def test_each_count_is_handed_over_under_the_name_that_daemons_of_other_releases_read() -> None:
+    version = VersionMetrics("m", "1.0")
+    attributes = {id(value): name for name, value in vars(version).items()}
+    own = {name: each for name, each in version.histograms.items() if not name.startswith("stage ")}
+
+    told = [{name: attributes[id(each)] for name, each in table.items()} for table in (version.counters, own)]
+
+    counters = ("afterwards", "batches", "codes", "excused", "exits", "expirations", "given_up", "refusals", "tally")
+    same = ("batch_size", "failed", "held_up", "inference_time", "late", "ok", "queue_time", "rejected")
+    renamed = {"given_up": "given_up_times", "unheard": "unheard_times"}
+    assert told == [{name: name for name in counters}, {name: name for name in same} | renamed]

@@ -42,10 +42,11 @@ def command(socket: Path | None, /, **given: Any) -> None:
     for note in status.get("notes", ()):
         echo(note, err=True)
     echo(f"Started the daemon, pid {status['pid']}", err=True)
-    echo(f"predictions  {status['inferenceAddress'] or 'on the control socket'}")
-    for service, address in further_addresses(status):
-        echo(f"{service:12} {address}")
-    echo(f"control      {status['socket']}")
+    predictions = status["inferenceAddress"] or "on the control socket"
+    rows = [("predictions", predictions), *further_addresses(status), ("control", status["socket"])]
+    width = max(len(name) for name, _ in rows)
+    for name, address in rows:
+        echo(f"{name:{width}}  {address}")
     for sentence in lost_models(client, status["started"]):
         echo(f"warning: {sentence}", err=True)
     if waiting:

@@ -14,6 +14,12 @@ def test_half_of_what_did_not_fit_is_sent_from_then_on(rows: int, most: int) -> 
     assert lowered(None, rows, 100.0) == Cap(most, rows, FIRST, 100.0 + FIRST)
 
 
+def test_a_larger_batch_that_was_sent_before_the_cap_does_not_raise_it() -> None:
+    cap = lowered(None, 8, 100.0)
+
+    assert lowered(cap, 12, 101.0) is cap
+
+
 def test_less_is_sent_where_half_does_not_fit_either() -> None:
     cap = lowered(lowered(None, 8, 100.0), 4, 101.0)
 

@@ -122,6 +122,12 @@ async def test_the_addresses_of_predictions_and_of_management_are_told_apart(tmp
         }
 
 
+def test_without_addresses_both_lists_are_there_and_empty(tmp_path: Path) -> None:
+    told = {name: value for each in House(tmp_path).services for name, value in each.document().items()}
+
+    assert {name: told[name] for name in ADDRESSES} == {name: [] for name in ADDRESSES}
+
+
 @pytest.mark.parametrize("inference", ["", "guest"], ids=["predictions are open", "predictions have a token"])
 async def test_one_port_serves_predictions_and_with_its_token_management(tmp_path: Path, inference: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:

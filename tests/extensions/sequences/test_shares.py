@@ -99,8 +99,9 @@ def test_no_known_client_enters_the_sequence_of_another_one(idle: bool) -> None:
         bench.table.forget(bench.now)
 
     for start in (False, True):
-        with pytest.raises(SequenceOfAnother, match=r'^The sequence "a" is another client\'s\.'):
+        with pytest.raises(SequenceOfAnother, match=r'^The sequence "a" is another client\'s\.') as raised:
             bench.arrive("a2", start=start, client="key bob")
+        assert raised.value.status == 409
 
     bench.run("a3", client="192.0.2.7")  # who has the token of all
     bench.arrive("a4", client="key alice")

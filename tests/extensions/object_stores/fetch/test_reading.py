@@ -2,10 +2,12 @@
 
 import hashlib
 from collections.abc import Callable
+from errno import ECONNRESET, EDQUOT, ENOSPC
 from pathlib import Path
 
 import pytest
 
+from tsctl.daemon.extensions.object_stores.fetch import __main__ as program
 from tsctl.daemon.extensions.object_stores.fetch.reading import ATTEMPTS, LEAST_PIECE, RemoteObject, download
 from tsctl.daemon.extensions.object_stores.fetch.stores import Digest, FetchError
 
@@ -103,3 +105,18 @@ def test_an_object_above_the_limit_is_not_read(tmp_path: Path) -> None:
         run(source, tmp_path, limit=1000)
 
     assert source.asked == [] and not (tmp_path / "file").exists()
+
+
+@pytest.mark.parametrize(("number", "full"), [(ENOSPC, True), (EDQUOT, True), (ECONNRESET, False)])
+def test_a_full_disk_is_told_apart_from_a_store_that_fails(
+    number: int, full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(number, "no")
+
+    monkeypatch.setattr(program, "open_object", lambda url: None)
+    monkeypatch.setattr(program, "download", fail)
+
+    told = program._download("s3://b/m.mar", tmp_path / "m.mar", 1, lambda done, total: None, tmp_path / "tag")
+
+    assert told["full"] is full and "no" in told["end"]
