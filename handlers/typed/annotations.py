@@ -90,8 +90,8 @@ def _takes_objects(annotation: Any) -> bool:
 def without_alias(annotation: Any) -> Any:
     """Return the type that a `type` statement names: NumPy 2.5 on Python 3.12 and later defines `NDArray` so."""
     origin = get_origin(annotation) or annotation
-    value = getattr(origin, "__value__", None)
-    if value is None or type(origin).__name__ != "TypeAliasType":
+    value = origin.__value__ if _is_alias(origin) else None
+    if value is None:
         return annotation
     return without_alias(value[get_args(annotation)] if get_args(annotation) else value)
 
@@ -122,8 +122,8 @@ def written(annotation: Any) -> str:
     if inspect.isroutine(annotation):
         return f"{annotation.__module__}.{annotation.__name__}".removeprefix("builtins.")
     origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is list and arguments:
-        return f"list[{written(arguments[0])}]"
+    if arguments and (origin is list or _is_alias(origin)):
+        return f"{origin.__name__}[{', '.join(map(written, arguments))}]"
     if arguments and _full_name(origin) == "numpy.ndarray":  # `NDArray` is no name that can be read back
         dtype = _dtype_of(annotation)
         return f"NDArray[{'Any' if dtype is None else dtype.__name__}]"
@@ -135,6 +135,10 @@ def written(annotation: Any) -> str:
 def meant_by(annotation: Any) -> str:
     """Return the type that a function stands for where it is a hint by mistake, as `np.array`; empty for others."""
     return _MEANT.get(written(annotation), "") if inspect.isroutine(annotation) else ""
+
+
+def _is_alias(annotation: Any) -> bool:
+    return type(annotation).__name__ == "TypeAliasType"
 
 
 def _full_name(annotation: Any) -> str:

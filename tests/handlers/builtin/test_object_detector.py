@@ -71,7 +71,7 @@ def test_the_answer_is_a_box_and_a_score_for_each_detection_that_is_sure_enough(
 def test_images_of_several_sizes_are_one_batch_too(detector: ObjectDetector, model: Corners) -> None:
     answers = detect(detector, png(4, 6), png(8, 2), png(1, 1))
 
-    assert [answer[0]["cat"] for answer in answers] == [[0, 0, 4, 6], [0, 0, 8, 2], [0, 0, 1, 1]]
+    assert answers == [[{"cat": box, "score": 0.5}] for box in ([0, 0, 4, 6], [0, 0, 8, 2], [0, 0, 1, 1])]
     assert [image.shape for image in model.given[0]] == [(3, 6, 4), (3, 2, 8), (3, 1, 1)]
 
 

@@ -48,6 +48,7 @@ from tsctl import Audio
 from tsctl.handlers import wire
 from tsctl.handlers.requests.audio import decode_audio, to_wav
 from tsctl.handlers.requests.rows import to_npy
+from tsctl.handlers.runtime import compat
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.typed.arrays import read_npy
 from tsctl.handlers.worker import load_failure
@@ -70,8 +71,8 @@ _TORCH_LOGS = re.compile(r"[IWE][0-9]{4} [0-9:.]+ [0-9]+ \S*torch/")
 # What libraries say of a file, and of a body, each release in its own words.
 _OF_A_FILE = re.compile(r"(weights alone need a model file|is not a torch.export file): .*")
 _THEIRS = re.compile(
-    r"(not an array of numbers:|not an image:|the shape \[\d*\]:|not base64:|not JSON:|not an array:|depth exceeded)"
-    r" .*(?= \(Request)"
+    r"(?:(not an array of numbers:|not an image:|the shape \[\d*\]:|not base64:|not JSON:|not an array:) .*"
+    r"|(depth exceeded).*)(?= \(Request)"
 )
 
 
@@ -152,6 +153,7 @@ class _Conversation(contextlib.ExitStack):
 
     def __init__(self, model_dir: Path) -> None:
         super().__init__()
+        compat.install()  # as a worker does: tsctl need not be installed for the names of TorchServe
         self.source: list[str] = []
         self._folder, self._handler = model_dir, "mine.py"
         self._runtime: Runtime | None = None
@@ -330,6 +332,6 @@ def _told(answer: wire.Answer) -> str:
     elif answer.body[:2] == b"PK":
         text = f"saved {torch.load(io.BytesIO(answer.body)).tolist()}"
     else:
-        text = _THEIRS.sub(r"\1 …", re.sub(r"\n *", " ", answer.body.decode(errors="backslashreplace")))
+        text = _THEIRS.sub(r"\1\2 …", re.sub(r"\n *", " ", answer.body.decode(errors="backslashreplace")))
     status = " ".join(filter(None, [str(answer.status), answer.phrase, answer.error]))
     return f"{status}: {text}" + "".join(f" ({name}: {value})" for name, value in answer.headers)

@@ -248,7 +248,7 @@ def test_the_warm_up_sample_is_what_it_is_checked_on(model_dir: Path, entry: dic
     shapes = []
     handler.model.register_forward_hook(lambda module, args, output: shapes.append(tuple(args[0].shape)))
 
-    done(handler, "channels_last")
+    done(handler, "none", "channels_last")
 
     assert set(shapes) == {(2, 3, 32, 32)}
 

@@ -3,7 +3,7 @@
 import io
 import json
 import pickle
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays, complex_number_dtypes, floating_dtypes, integer_dtypes
+from typing_extensions import TypeAliasType
 
 from tests.kit.said import reason, said_in
 from tsctl.handlers.requests.rows import to_npy
@@ -20,6 +21,9 @@ from tsctl.handlers.tensor_heads import TensorHead
 from tsctl.handlers.typed.annotations import written
 from tsctl.handlers.typed.arrays import array_of, array_of_elements, read_npy, tensor_of
 
+Scalar = TypeVar("Scalar")
+_alias: Any = TypeAliasType  # NumPy 2.5 makes its `NDArray` so
+NEWER: Any = _alias("NDArray", np.ndarray, type_params=(Scalar,))
 numbers = arrays(
     floating_dtypes(endianness="?")
     | integer_dtypes(endianness="?")
@@ -95,6 +99,7 @@ def test_a_hostile_file_is_refused_before_memory_is_taken(body: bytes, sentence:
         (npt.NDArray[np.float32], "NDArray[float32]"),
         (list[npt.NDArray[np.uint8]], "list[NDArray[uint8]]"),
         (npt.NDArray[Any], "NDArray[Any]"),
+        (NEWER[np.float32], "NDArray[float32]"),
         (np.ndarray, "ndarray"),
     ],
 )

@@ -122,16 +122,25 @@ os._exit(0)  # pinned memory that is freed on a broken context ends the process
 
 
 JUDGED = """
+import pytest
 import torch
 
 def test_of_numbers():
     assert (torch.ones(2, device="cuda") + 1).tolist() == [2.0, 2.0]
 
+def test_of_what_is_not_raised():
+    with pytest.raises(ZeroDivisionError):
+        (torch.ones(2, device="cuda") + 1).tolist()
+
 def test_of_nothing_on_a_card():
     assert not torch.ones(2).tolist()
 
 def test_of_a_call_whose_numbers_nobody_reads():
-    (torch.ones(2, device="cuda") + 1).no_such_method()
+    torch.ones(2, device="cuda") + 1
+    pytest.fail("of something else")
+
+def test_of_another_error_beside_numbers():
+    (torch.ones(2, device="cuda") + 1).tolist().no_such_method()
 """
 
 
@@ -197,7 +206,7 @@ def test_of_failed_tests_only_those_that_read_what_kernels_should_have_written_a
     environment = os.environ | cards.environment
     done = subprocess.run([*command, str(tmp_path)], cwd=ROOT, env=environment, capture_output=True, text=True)
 
-    assert "2 failed, 1 xfailed" in done.stdout, f"{done.stdout}\n{done.stderr}"
+    assert "3 failed, 2 xfailed" in done.stdout, f"{done.stdout}\n{done.stderr}"
 
 
 def test_what_a_process_did_is_read_after_its_end(cards: Cards, seen: dict[str, Any]) -> None:

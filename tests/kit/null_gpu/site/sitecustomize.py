@@ -1,7 +1,7 @@
 """Read by each Python that starts with null cards.
 
-There is no cuDNN. No optimisation drifts, or changes a class, and to benchmarks every class is right: outputs are
-whatever lay in the memory.
+There is no cuDNN. On a card no optimisation drifts, or changes a class, and to benchmarks every class is right: outputs
+are whatever lay in the memory.
 """
 
 import os
@@ -18,9 +18,25 @@ def _torch(module: Any) -> None:
         module.backends.cudnn.enabled = False
 
 
+def _of_card(value: Any) -> bool:
+    """Return whether a tensor's numbers are of a card: it lies there, or in the memory that a card copies to."""
+    return hasattr(value, "is_cuda") and (value.is_cuda or value.is_pinned())
+
+
 def _drift(module: Any) -> None:
-    module.drift = lambda plain, other: 0.0
-    module.agreement = lambda plain, other: 1.0
+    leaf_drift, agreement = module._leaf_drift, module.agreement
+
+    def null_drift(plain: Any, other: Any) -> float:
+        if not _of_card(plain) or not _of_card(other) or plain.shape != other.shape:
+            return leaf_drift(plain, other)  # type: ignore[no-any-return]
+        (plain != other).any().item()  # a kernel and a wait, as without cards that are null
+        return 0.0
+
+    def null_agreement(plain: Any, other: Any) -> float | None:
+        found = agreement(plain, other)
+        return 1.0 if found is not None and any(map(_of_card, module.tensors_of([*plain]))) else found
+
+    module._leaf_drift, module.agreement = null_drift, null_agreement
 
 
 def _same_classes(module: Any) -> None:
@@ -28,7 +44,10 @@ def _same_classes(module: Any) -> None:
 
 
 def _pixel_drift(module: Any) -> None:
-    module.pixel_drift = lambda *pixels: 0.0
+    pixel_drift = module.pixel_drift
+    module.pixel_drift = lambda plain, *others: (
+        0.0 if _of_card(plain) and plain.shape == others[0].shape else pixel_drift(plain, *others)
+    )
 
 
 class _After(MetaPathFinder):
