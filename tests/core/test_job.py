@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.kit.client import Client
-from tsctl.daemon.core.job import MAX_ATTEMPTS, TRANSITIONS, Job, JobEvent, JobPhase, Reply, TimeBudget
+from tsctl.daemon.core.job import MAX_ATTEMPTS, TRANSITIONS, Job, JobEvent, JobPhase, Param, Reply, TimeBudget
 from tsctl.daemon.core.states import IllegalTransition
 
 REPLY = Reply(200, b"yes")
@@ -78,3 +78,9 @@ def test_a_budget_counts_from_the_headers_not_from_the_arrival() -> None:
 
     assert client.job("j", arrived=7.0, budget=TimeBudget(0.5, 6.9, "the test")).deadline == 7.4
     assert client.job("j", arrived=7.0).deadline == math.inf
+
+
+def test_its_size_is_that_of_all_its_parameters() -> None:
+    params = [Param("a", "", b"four"), Param("b", "", b""), Param("c", "", b"x" * 100)]
+
+    assert Job("j", params, [], 0.0, lambda reply: None).size == 104

@@ -166,3 +166,15 @@ def test_a_sum_beyond_any_float_keeps_no_upgrade_from_being_told(kind: Kind) -> 
     told = [msgspec.json.decode(msgspec.json.encode(each), type=Totals) for each in OutgoingCounts(metrics).changed()]
 
     assert [each.emitted for totals in told for each in totals.versions] == [[]]
+
+
+def test_every_counter_and_histogram_of_a_version_is_handed_over_and_taken_over() -> None:
+    old, new = VersionMetrics("m", "1.0"), VersionMetrics("m", "1.0")
+    names = [name for name in dir(old) if isinstance(getattr(old, name), (Counter, Histogram, Sums))]
+    own = {name: getattr(old, name) for name in names if getattr(old, name) is getattr(old, name)}  # no sum of others
+    handed_over = {id(each) for each in (*old.counters.values(), *old.histograms.values())}
+    assert {name for name, each in own.items() if id(each) not in handed_over} == {"named", "unnamed"}
+
+    new.take_over(old)
+
+    assert [name for name, each in own.items() if getattr(new, name) is not each] == []

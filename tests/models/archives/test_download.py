@@ -27,9 +27,9 @@ from tsctl.daemon.targets import is_url
 
 
 class FullFile(io.BytesIO):
-    """A file on a full disk."""
+    """A file on a full disk, which is known once what was written leaves the buffer."""
 
-    def write(self, data: object) -> int:
+    def flush(self) -> None:
         raise OSError(ENOSPC, os.strerror(ENOSPC))
 
 
@@ -47,7 +47,7 @@ def server() -> Iterator[Web]:
 def web(server: Web, monkeypatch: pytest.MonkeyPatch) -> Web:
     """The server, with nothing on it, and asked without the proxy that the environment may name."""
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    for table in (server.files, server.redirects, server.claims, server.asked):
+    for table in (server.files, server.redirects, server.claims, server.tags, server.asked):
         table.clear()
     return server
 
@@ -198,7 +198,7 @@ def test_what_this_machine_cannot_store_is_no_fault_of_the_server_which_is_not_a
     web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, reason: str
 ) -> None:
     (tmp_path / "file").touch()
-    web.files["/m.mar"] = b"x" * 50
+    web.files["/m.mar"], web.tags["/m.mar"] = b"x" * 50, '"1"'
     if place == "full":
         monkeypatch.setattr(Path, "open", lambda path, mode: FullFile())
 

@@ -15,6 +15,7 @@ class Web:
         files: path → content.
         redirects: path → where it leads.
         claims: path → the Content-Length that is told instead of the true one; None for none at all.
+        tags: path → the mark of its content, with which the rest can be asked for after a cut.
         asked: the paths, as they were asked for.
     """
 
@@ -23,12 +24,13 @@ class Web:
         self.files: dict[str, bytes] = {}
         self.redirects: dict[str, str] = {}
         self.claims: dict[str, int | None] = {}
+        self.tags: dict[str, str] = {}
         self.asked: list[str] = []
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
         path = handler.path
         self.asked.append(path)
-        headers: Mapping[str, Any] = {}
+        headers: Mapping[str, Any] = {"ETag": self.tags[path]} if path in self.tags else {}
         content, status = self.files.get(path, b""), 200 if path in self.files else 404
         if path in self.redirects:
             status, headers = 302, {"Location": self.redirects[path]}
