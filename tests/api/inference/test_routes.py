@@ -159,3 +159,14 @@ def test_a_client_that_closes_its_side_gets_what_is_running(house: House) -> Non
 
     assert peer.bodies == [b"cat"]
     assert peer.transport.closed
+
+
+def test_a_row_that_runs_on_its_own_is_cancelled_when_its_client_closes_its_side(house: House) -> None:
+    slowly(house)
+    model = serve(house, config="continuousBatching: true")
+    peer = house.send("POST", "/predictions/m")
+    assert model.running == 1
+
+    peer.finish()
+
+    assert model.by_rows and peer.transport.closed
