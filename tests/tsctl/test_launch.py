@@ -6,6 +6,7 @@ import pytest
 
 from tests.tsctl.conftest import Invoke
 from tsctl import launch
+from tsctl.commands import start
 
 
 class Registering:
@@ -48,3 +49,14 @@ def test_a_state_directory_of_a_user_that_is_none_is_refused(invoke: Invoke, mon
     assert (result.exit_code, result.stderr) == (
         1, "error: TSCTL_STATE_DIR: `~nobody.at.all/x` begins with an unknown user\n"
     )  # fmt: skip
+
+
+def test_a_start_prints_its_addresses_below_one_another(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    status = {"pid": 7, "socket": "/run/s", "started": 0.0, "inferenceAddress": None}
+    monkeypatch.setattr(start, "start", lambda *_: status | {"grpcManagementAddresses": ["grpc://b"]})
+    monkeypatch.setattr(start, "await_models", lambda *_: [])
+    monkeypatch.setattr(start, "lost_models", lambda *_: [])
+
+    assert invoke("start").stdout.splitlines() == [
+        "predictions      on the control socket", "gRPC management  grpc://b", "control          /run/s",
+    ]  # fmt: skip

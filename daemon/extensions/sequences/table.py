@@ -68,16 +68,17 @@ class OpenSequence(Generic[W]):
         worker: keeps the state; None before the first request has run.
         waiting: its requests in the queue, in the order of their arrival.
         running: how many of its requests are at the worker.
-        client: the one that opened it.
+        client: the one that opened it, in whose share it is.
+        owner: the same, or the known client whose state it goes on with.
         began, last: when it was opened, and when a request last arrived or ended.
         ended: no further request is expected.
     """
 
-    __slots__ = ("began", "client", "ended", "id", "last", "running", "waiting", "worker")
+    __slots__ = ("began", "client", "ended", "id", "last", "owner", "running", "waiting", "worker")
 
     def __init__(self, id: str, client: str, now: float) -> None:  # noqa: A002
         self.id = id
-        self.client = client
+        self.client = self.owner = client
         self.worker: W | None = None
         self.waiting: OrderedDict[Job, None] = OrderedDict()
         self.running = 0
@@ -158,7 +159,7 @@ class Sequences(Generic[W]):
         if not start and name in self._broken:
             raise SequenceBroken(self._lost(name, self._broken[name]))
         sequence = self._open.get(name)
-        owner = self._homes[name][1] if name in self._homes else "" if sequence is None else sequence.client
+        owner = self._homes[name][1] if name in self._homes else "" if sequence is None else sequence.owner
         if owner != client and is_known(owner) and is_known(client):
             raise SequenceOfAnother(name)
         if sequence is not None:
@@ -187,7 +188,9 @@ class Sequences(Generic[W]):
             self._held[client] += 1
             home = self._homes.pop(name, None)
             if home is not None:
-                self._give(sequence, home[0])
+                worker, owner = home
+                self._give(sequence, worker)
+                sequence.owner = owner if is_known(owner) else client
         sequence.waiting[job] = None
         sequence.last = now
         self._of[job] = sequence
@@ -268,7 +271,7 @@ class Sequences(Generic[W]):
                 sequence.ended = True
                 self._close(sequence)
                 if sequence.worker is not None:
-                    _remember(self._homes, sequence.id, (sequence.worker, sequence.client))
+                    _remember(self._homes, sequence.id, (sequence.worker, sequence.owner))
 
     def _lost(self, name: str, why: str) -> str:
         return (

@@ -159,3 +159,25 @@ def test_a_client_that_closes_its_side_gets_what_is_running(house: House) -> Non
 
     assert peer.bodies == [b"cat"]
     assert peer.transport.closed
+
+
+def test_what_runs_for_a_client_that_is_gone_is_answered_to_nobody(house: House) -> None:
+    slowly(house)
+    model = serve(house)
+    peer = house.send("POST", "/predictions/m", b"cat")
+
+    peer.leave()
+    house.clock.advance(10.0)
+
+    assert peer.answers == [] and model.metrics.codes == {}
+
+
+def test_a_row_that_runs_on_its_own_is_cancelled_when_its_client_closes_its_side(house: House) -> None:
+    slowly(house)
+    model = serve(house, config="continuousBatching: true")
+    peer = house.send("POST", "/predictions/m")
+    assert model.running == 1
+
+    peer.finish()
+
+    assert model.by_rows and peer.transport.closed

@@ -104,6 +104,8 @@ def test_no_known_client_enters_the_sequence_of_another_one(idle: bool) -> None:
         assert raised.value.status == 409
 
     bench.run("a3", client="192.0.2.7")  # who has the token of all
+    with pytest.raises(SequenceOfAnother):
+        bench.arrive("a4", client="key bob")
     bench.arrive("a4", client="key alice")
 
 
