@@ -60,7 +60,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.models", "daemon.batching", "daemon.config", "daemon.events", "daemon.marfile", "daemon.metrics",
         "daemon.model_settings", "daemon.paths", "daemon.server.extensions", "daemon.setting_values", "daemon.settings",
         "daemon.tables", "daemon.targets", "daemon.workers",
-        "handlers.names", "handlers.runtime.compiling", "handlers.texts.near", "handlers.wire",
+        "handlers.names", "handlers.compiling", "handlers.texts.near", "handlers.wire",
     ),
     "daemon.paths": (),
     "daemon.declarations": (),
@@ -80,7 +80,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "daemon.workers": (
         "daemon.workers", "daemon.setting_values", "handlers.credit", "handlers.frame_reader", "handlers.names",
-        "handlers.orders", "handlers.runtime.compiling", "handlers.tensor_heads", "handlers.texts.signals",
+        "handlers.orders", "handlers.compiling", "handlers.tensor_heads", "handlers.texts.signals",
         "handlers.wire",
     ),
     "handlers": ("handlers",),
@@ -105,7 +105,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "handlers.optimize.checks.processor": (),
     "handlers.orders": ("handlers.texts", "handlers.wire"),
     "handlers.process": (
-        "handlers.process", "handlers.credit", "handlers.frame_reader", "handlers.own_process",
+        "handlers.process", "handlers.compiling", "handlers.credit", "handlers.frame_reader", "handlers.own_process",
         "handlers.orders",
         "handlers.requests", "handlers.runtime", "handlers.sdk", "handlers.texts.signals", "handlers.wire",
     ),
@@ -118,12 +118,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "handlers.requests", "handlers.names", "handlers.sdk", "handlers.texts", "handlers.wire",
     ),
     "handlers.runtime": (
-        "handlers.runtime", "handlers.envelopes", "handlers.optimize", "handlers.requests",
+        "handlers.runtime", "handlers.compiling", "handlers.envelopes", "handlers.optimize", "handlers.requests",
         "handlers.sdk", "handlers.tensor_heads", "handlers.tensors", "handlers.texts", "handlers.torchserve.table",
         "handlers.typed", "handlers.wire",
     ),
     "handlers.sdk": (
-        "handlers.sdk", "handlers.names", "handlers.runtime.compiling", "handlers.texts", "handlers.wire",
+        "handlers.sdk", "handlers.names", "handlers.compiling", "handlers.texts", "handlers.wire",
     ),
     "handlers.torchserve": ("handlers.torchserve", "handlers.requests", "handlers.sdk"),
     "handlers.typed": (

@@ -23,7 +23,7 @@ from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.routing.routes import Routes
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.handlers.runtime.compiling import mypyc_attr
+from tsctl.handlers.compiling import mypyc_attr
 
 
 class Reservation(NamedTuple):

@@ -31,9 +31,9 @@ from tsctl.daemon.workers.processes.process import WorkerProcess
 from tsctl.daemon.workers.processes.spawn import ProcessSource, load_of
 from tsctl.daemon.workers.state import TRANSITIONS, WorkerEvent, WorkerState
 from tsctl.handlers import wire
+from tsctl.handlers.compiling import mypyc_attr
 from tsctl.handlers.credit import PATIENCE, cost_of
 from tsctl.handlers.frame_reader import FrameReader
-from tsctl.handlers.runtime.compiling import mypyc_attr
 
 UNREAD = f"The client did not read the streamed answer; its batch waited {PATIENCE:g} s, and continues without it."
 LEAVE_TIME = 5.0  # seconds between closing the socket and SIGKILL

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import cast
 
 from tsctl.handlers import wire
+from tsctl.handlers.compiling import mypyc_attr
 from tsctl.handlers.credit import OVERHEAD
 from tsctl.handlers.process.connection import DaemonConnection
 from tsctl.handlers.process.row_window import LEFT, RowConnection, RowWindow
 from tsctl.handlers.process.threads import set_threads
-from tsctl.handlers.runtime.compiling import mypyc_attr
 from tsctl.handlers.runtime.steps import ActiveRow, ActiveRows, Stepped, SteppedRuntime
 
 

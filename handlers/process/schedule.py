@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from tsctl.handlers import wire
+from tsctl.handlers.compiling import mypyc_attr
 from tsctl.handlers.credit import Windows
 from tsctl.handlers.process.connection import DaemonConnection
 from tsctl.handlers.process.threads import set_threads
 from tsctl.handlers.requests.rows import failure
-from tsctl.handlers.runtime.compiling import mypyc_attr
 from tsctl.handlers.runtime.runtime import Runtime, SendPieces
 from tsctl.handlers.sdk.errors import HandlerError
 

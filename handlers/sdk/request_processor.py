@@ -8,7 +8,7 @@ instructions for a request. Handlers pass values of any type, and compiled code 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tsctl.handlers.runtime.compiling import mypyc_attr
+from tsctl.handlers.compiling import mypyc_attr
 
 RequestHeaders = Mapping[str, Any] | Callable[[], dict[str, Any]]
 

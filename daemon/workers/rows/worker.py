@@ -25,8 +25,8 @@ from tsctl.daemon.workers.rows.in_flight import RowsInFlight
 from tsctl.daemon.workers.rows.state import RowEvent
 from tsctl.daemon.workers.state import WorkerEvent, WorkerState
 from tsctl.handlers import wire
+from tsctl.handlers.compiling import mypyc_attr
 from tsctl.handlers.credit import OVERHEAD, PATIENCE
-from tsctl.handlers.runtime.compiling import mypyc_attr
 
 CANCELLED = "nobody waited for the answer any more"
 
