@@ -111,12 +111,13 @@ def state_style(word: str) -> str:
 
 
 def facts(pairs: Iterable[tuple[str, Any]]) -> None:
-    """Print names and values, one a line."""
+    """Print names and values, one a line; what has no value is left out."""
     grid = Table(box=None, pad_edge=False, show_header=False)
     grid.add_column(style="dim")
     grid.add_column(overflow="fold")
     for name, value in pairs:
-        grid.add_row(name, _cell(value))
+        if value:
+            grid.add_row(name, _cell(value))
     _print_grid(grid)
 
 

@@ -10,8 +10,8 @@
     ├─ Conflict                                                  409
     │  └─ BeingReplaced
     ├─ NotFailed                                                 409
-    ├─ NoReadyWorker · QueueFull · Stopping · Upgrading          503
-    │  └─ CutOff (a Stopping)
+    ├─ NoReadyWorker · Stopping · Upgrading · LimitReached       503
+    │  └─ CutOff (a Stopping) · QueueFull (a LimitReached)
     ├─ PredictionFailed                                          503 (or the handler's own status)
     ├─ WorkerDied · ResponseTimeout · WorkersFailed                    500
     ├─ NotRemembered · UpgradeFailed                             500
@@ -40,6 +40,18 @@ class DaemonError(Exception):
     retry_after: int | None = None  # seconds, for the Retry-After header
     headers: tuple[tuple[str, str], ...] = ()  # further headers of its answer
     refusal_label = ""  # of an extension's, where metrics count what is refused by it
+    sentence = ""  # of one that says the same each time
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message or self.sentence)
+
+
+class LimitReached(DaemonError):
+    """Too much is under way now; the same request may be served later."""
+
+    status = 503
+    kind = "ServiceUnavailableException"
+    retry_after = 1
 
 
 class ModelNotFound(DaemonError):
@@ -76,31 +88,25 @@ class ResourceNotFound(DaemonError):
 
     status = 404
     kind = "ResourceNotFoundException"
-
-    def __init__(self) -> None:
-        super().__init__("Requested resource is not found, please refer to API document.")
+    sentence = "Requested resource is not found, please refer to API document."
 
 
 class WorkflowsNotServed(ResourceNotFound):
     """The request is one of TorchServe's for workflows."""
 
-    def __init__(self) -> None:
-        DaemonError.__init__(
-            self,
-            "Workflows are not served: register their models, and call them from one handler, or from the client. An"
-            " archive `.war` holds the models' addresses in its specification.",
-        )
+    sentence = (
+        "Workflows are not served: register their models, and call them from one handler, or from the client. An"
+        " archive `.war` holds the models' addresses in its specification."
+    )
 
 
 class TokensNotMade(ResourceNotFound):
     """The request is TorchServe's for a new token."""
 
-    def __init__(self) -> None:
-        DaemonError.__init__(
-            self,
-            "Tokens are not made by the daemon: whoever starts it names them, `--token-file` and"
-            " `--inference-token-file`, and none expires while it runs.",
-        )
+    sentence = (
+        "Tokens are not made by the daemon: whoever starts it names them, `--token-file` and"
+        " `--inference-token-file`, and none expires while it runs."
+    )
 
 
 class MethodNotAllowed(DaemonError):
@@ -108,20 +114,16 @@ class MethodNotAllowed(DaemonError):
 
     status = 405
     kind = "MethodNotAllowedException"
-
-    def __init__(self) -> None:
-        super().__init__("Requested method is not allowed, please refer to API document.")
+    sentence = "Requested method is not allowed, please refer to API document."
 
 
 class RegistrationOff(MethodNotAllowed):
     """The address takes no registrations, and no unregistrations."""
 
-    def __init__(self) -> None:
-        DaemonError.__init__(
-            self,
-            "Models are not registered or unregistered at this address: start the daemon with `--enable-model-api`, or"
-            " use the control socket (`tsctl register`).",
-        )
+    sentence = (
+        "Models are not registered or unregistered at this address: start the daemon with `--enable-model-api`, or"
+        " use the control socket (`tsctl register`)."
+    )
 
 
 class BadRequest(DaemonError):
@@ -188,9 +190,7 @@ class MissingToken(DaemonError):
     status = 401
     kind = "InvalidKeyException"
     headers = (("WWW-Authenticate", "Bearer"),)
-
-    def __init__(self) -> None:
-        super().__init__("Token missing (401): send the header `Authorization: Bearer TOKEN`.")
+    sentence = "Token missing (401): send the header `Authorization: Bearer TOKEN`."
 
 
 class WrongToken(DaemonError):
@@ -198,9 +198,7 @@ class WrongToken(DaemonError):
 
     status = 403
     kind = "InvalidKeyException"
-
-    def __init__(self) -> None:
-        super().__init__("Invalid token (403): this address does not accept the token of this request.")
+    sentence = "Invalid token (403): this address does not accept the token of this request."
 
 
 class Forbidden(DaemonError):
@@ -304,9 +302,7 @@ class Upgrading(DaemonError):
     status = 503
     kind = "ServiceUnavailableException"
     retry_after = 5
-
-    def __init__(self) -> None:
-        super().__init__("The daemon is being upgraded and rejects changes meanwhile. Try again later.")
+    sentence = "The daemon is being upgraded and rejects changes meanwhile. Try again later."
 
 
 class CutOff(Stopping):
@@ -316,12 +312,8 @@ class CutOff(Stopping):
         super().__init__(f"The worker was stopped while it ran this request: {reason}. (Request {request})")
 
 
-class QueueFull(DaemonError):
+class QueueFull(LimitReached):
     """The version's queue is at its limit, in jobs or in bytes."""
-
-    status = 503
-    kind = "ServiceUnavailableException"
-    retry_after = 1
 
 
 class PredictionFailed(DaemonError):

@@ -28,7 +28,7 @@ _GOODBYE = 2.0  # seconds that a client may take to agree to the end of a TLS co
 
 
 class Lock:
-    """A file that is locked while this process lives, and contains its pid.
+    """A file that is locked while this process lives, by its `descriptor`, and contains its pid.
 
     Raises:
         StartError: another process has the lock; the message is `taken` with `{pid}` filled in.
@@ -37,50 +37,46 @@ class Lock:
     def __init__(self, file: Path, taken: str, hint: str) -> None:
         self._file = file
         while True:
-            self._descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self.descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                pid = os.read(self._descriptor, 20).decode("ascii", "replace").strip() or "unknown"
-                os.close(self._descriptor)
+                pid = os.read(self.descriptor, 20).decode("ascii", "replace").strip() or "unknown"
+                os.close(self.descriptor)
                 raise StartError(taken.format(pid=pid), hint) from None
             if self._still_there():
                 break
-            os.close(self._descriptor)  # its owner removed it between our opening and our locking
-        os.ftruncate(self._descriptor, 0)
+            os.close(self.descriptor)  # its owner removed it between our opening and our locking
+        os.ftruncate(self.descriptor, 0)
         self.claim()
 
     @classmethod
     def inherited(cls, file: Path, descriptor: int) -> "Lock":
         """Share the lock of another daemon; the lock is free when both have closed it."""
         lock = cls.__new__(cls)
-        lock._file, lock._descriptor = file, descriptor
+        lock._file, lock.descriptor = file, descriptor
         return lock
-
-    @property
-    def descriptor(self) -> int:
-        return self._descriptor
 
     def claim(self) -> None:
         """Write our pid: one write, as long as the old content, so that readers never see a mixture."""
-        width = max(0, os.fstat(self._descriptor).st_size - 1)
+        width = max(0, os.fstat(self.descriptor).st_size - 1)
         with contextlib.suppress(OSError):  # the disk is full: the lock itself counts
-            os.pwrite(self._descriptor, f"{os.getpid():>{width}}\n".encode(), 0)
+            os.pwrite(self.descriptor, f"{os.getpid():>{width}}\n".encode(), 0)
 
     def _still_there(self) -> bool:
         with contextlib.suppress(FileNotFoundError):
-            return os.path.samestat(os.fstat(self._descriptor), self._file.stat())
+            return os.path.samestat(os.fstat(self.descriptor), self._file.stat())
         return False
 
     def release(self) -> None:
         """Remove the file while still locked, so that no stale file is visible unless its directory is closed to us."""
         with contextlib.suppress(OSError):
             self._file.unlink()
-        os.close(self._descriptor)
+        os.close(self.descriptor)
 
     def forget(self) -> None:
         """Leave the lock to the other daemon."""
-        os.close(self._descriptor)
+        os.close(self.descriptor)
 
 
 def bind_control(path: Path) -> tuple[socket.socket, int]:

@@ -108,8 +108,7 @@ class Observation(Service):
         file = config.metrics_file
         if file is None or not file.ts_metrics or self.selection is not None:
             return ()
-        named = f"`ts_metrics` of {config.metrics_config}"
-        return (f"note: {named} has no effect: this daemon does not choose among metrics",)
+        return (f"note: `ts_metrics` of {config.metrics_config} has no effect: this daemon does not choose metrics",)
 
     def watch(self) -> None:
         """Begin before all services: a daemon that is to take over from another may load its models for long."""

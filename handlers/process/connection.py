@@ -60,6 +60,7 @@ class DaemonConnection:
     Reads are buffered: a small frame takes one system call, and a frame already buffered takes none.
 
     Attributes:
+        number: the descriptor, for a loop that waits until it can be read.
         news: signals that a message arrived or a thread stopped reading; guards the open windows.
 
     Args:
@@ -72,7 +73,7 @@ class DaemonConnection:
         self._idle = idle
         self._wakes = False  # the kernel ends a receive after `PAUSE`
         self._idled = -math.inf  # when `idle` was last called, on the monotonic clock
-        self._number = sock.fileno()
+        self.number = sock.fileno()
         self._identity = self._named()
         self._owner = os.getpid()
         self._lock = threading.Lock()
@@ -81,17 +82,12 @@ class DaemonConnection:
         self._arena = memoryview(b"")
         self._reading = threading.Lock()
         self._poll = select.poll()  # not select: our descriptor has a high number; one thread polls, which reads
-        self._poll.register(self._number, select.POLLIN)
+        self._poll.register(self.number, select.POLLIN)
         self._came: deque[wire.ToWorker] = deque()  # messages read by a thread that waited for credit
         self._ended = False  # the daemon closed its end
         self.news = threading.Condition()
         self._waiting = 0  # number of threads waiting for news
         self._windows: dict[int, Credited] = {}
-
-    @property
-    def number(self) -> int:
-        """The descriptor, for a loop that waits until it can be read."""
-        return self._number
 
     def send(self, message: wire.ToDaemon) -> None:
         """Send one message.
@@ -335,7 +331,7 @@ class DaemonConnection:
         try:
             return self._sock.getsockopt(socket.SOL_SOCKET, SO_COOKIE, 8)
         except OSError:  # gVisor has none, or this is no socket any more
-            status = os.fstat(self._number)
+            status = os.fstat(self.number)
             return status.st_dev, status.st_ino
 
 

@@ -15,11 +15,11 @@ from tsctl.handlers.optimize.asked import chosen
 from tsctl.handlers.requests.gpu_context import GpuContext
 from tsctl.handlers.requests.kinds import Kind, kind_of
 from tsctl.handlers.requests.out_of_memory import is_out_of_memory, make_room
-from tsctl.handlers.requests.rows import decode_rows, decodes, encode_item, headers_of, in_memory, items_of
+from tsctl.handlers.requests.rows import decode_rows, encode_item, headers_of, in_memory, items_of
 from tsctl.handlers.runtime.failures import bad_request, failed, tell_failure
 from tsctl.handlers.sdk.batches import FileBatches
 from tsctl.handlers.sdk.built_in import check_inputs, declaration_of_model, declaration_under
-from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.context import Context, decodes
 from tsctl.handlers.sdk.errors import (
     InvalidResult,
     NotSerialisable,

@@ -193,3 +193,8 @@ class Context:
 
     def __repr__(self) -> str:
         return f"<Context {self.model_name}, {len(self.request_ids)} requests>"
+
+
+def decodes() -> bool:
+    """Return whether handlers find JSON and texts decoded; `TS_DECODE_INPUT_REQUEST=false` turns that off."""
+    return os.environ.get("TS_DECODE_INPUT_REQUEST", "true") == "true"  # 1.5 µs if unset: not for each batch

@@ -7,7 +7,8 @@ import msgspec
 import numpy as np
 
 from tsctl.handlers import wire
-from tsctl.handlers.requests.rows import decode_rows, decodes
+from tsctl.handlers.requests.rows import decode_rows
+from tsctl.handlers.sdk.context import decodes
 from tsctl.handlers.sdk.errors import UnreadablePayload
 from tsctl.handlers.tensor_heads import ElementHeads, TensorHead
 from tsctl.handlers.tensors.arrays import received

@@ -84,5 +84,5 @@ def test_a_selection_of_metrics_that_no_extension_obeys_is_noted(
 
     notes = observation.notes_on(make_config(tmp_path, metrics_config=str(file)))
 
-    text = f"note: `ts_metrics` of {file} has no effect: this daemon does not choose among metrics"
+    text = f"note: `ts_metrics` of {file} has no effect: this daemon does not choose metrics"
     assert notes == ((text,) if noted else ())

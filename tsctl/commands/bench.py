@@ -255,9 +255,8 @@ def _facts(document: dict[str, Any]) -> list[tuple[str, str]]:
     else:
         clients = load["connections"]
         kind = f"closed loop, {clients} client{'' if clients == 1 else 's'}"
-    best = document.get("bestSize")
     return [
-        *([("best size", best)] if best else []),
+        ("best size", document.get("bestSize", "")),
         ("model", f"{document['model']}, {bytes_text(document['bodyBytes'])} a request"),
         ("load", f"{kind}, for {document['seconds']:.1f} s"),
         ("requests", f"{document['requests']}, the first alone in {_time(document['first'])}"),

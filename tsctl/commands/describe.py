@@ -55,12 +55,12 @@ def show(document: dict[str, Any], gpus: Sequence[dict[str, Any]] = ()) -> None:
         [
             ("model", f"{document['modelName']} {document['modelVersion']}"),
             ("state", render.state(ours["state"])),
-            *([("trouble", render.named(text, STYLE))] if (text := beside_state(ours)) else []),
-            *_last_minute(ours["recent"]),
+            ("trouble", render.named(beside_state(ours), STYLE)),
+            ("last minute", _last_minute(ours["recent"])),
             ("archive", document["modelUrl"]),
             *_routed(ours),
-            *([("ephemeral", "served until it is unregistered or the daemon stops")] if ours.get("ephemeral") else []),
-            *_replacement(ours["replacement"]),
+            ("ephemeral", "served until it is unregistered or the daemon stops" if ours.get("ephemeral") else ""),
+            ("replacement", _replacement(ours["replacement"])),
             (
                 "batching",
                 render.batching_text(
@@ -78,17 +78,17 @@ def show(document: dict[str, Any], gpus: Sequence[dict[str, Any]] = ()) -> None:
                 f" room for {queue['remainingCapacity']}",
             ),
             *(row for each in extensions() for row in each.described(ours, time.time())),
-            *([("parallel", f"{spread}, {document['parallelLevel']} for each worker")] if spread else []),
+            ("parallel", f"{spread}, {document['parallelLevel']} for each worker" if spread else ""),
             ("threads", threads),
             *(row for gpu, row in enumerate(gpu_rows(gpus)) if gpu in _gpus_of(document)),
             ("timeouts", _timeouts(document)),
-            *_limits(document),
+            ("limits", _limits(document)),
             *_declared(ours.get("declared"), ours.get("tensors"), ours.get("notes", ())),
-            *([("waits", ours["waits"])] if ours.get("waits") else []),
-            *([("last exit", ours["lastExit"])] if ours["lastExit"] else []),
-            *_expired(batching["expired"]),
-            *_isolated(batching["isolated"]),
-            *_quarantined(ours.get("quarantine")),
+            ("waits", ours.get("waits")),
+            ("last exit", ours["lastExit"]),
+            ("expired", _expired(batching["expired"])),
+            ("isolated", _isolated(batching["isolated"])),
+            ("quarantine", _quarantined(ours.get("quarantine"))),
         ]
     )
     if document["workers"]:
@@ -138,18 +138,18 @@ def show(document: dict[str, Any], gpus: Sequence[dict[str, Any]] = ()) -> None:
         hint(f"retry with `tsctl retry {document['modelName']}/{document['modelVersion']}`")
 
 
-def _last_minute(recent: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the row of requests, latencies and errors; empty without requests."""
+def _last_minute(recent: dict[str, Any]) -> str:
+    """Return requests, latencies and errors; empty without requests."""
     from tsctl.render import number_text
 
     if not (recent["requests"] or recent["errors"]):
-        return []
+        return ""
     requests, errors = recent["requests"], recent["errors"]
     said = [f"{requests} request{'' if requests == 1 else 's'}, {number_text(requests / (recent['seconds'] or 1))}/s"]
     if recent["p50Ms"] is not None:
         said.append(f"p50 {number_text(recent['p50Ms'])} ms, p99 {number_text(recent['p99Ms'])} ms")
     share = f" ({number_text(100 * errors / requests)} %)" if errors and errors <= requests else ""
-    return [("last minute", ", ".join([*said, f"{errors} error{'' if errors == 1 else 's'}{share}"]))]
+    return ", ".join([*said, f"{errors} error{'' if errors == 1 else 's'}{share}"])
 
 
 def _failures(errors: Sequence[dict[str, Any]]) -> list[str]:
@@ -210,20 +210,18 @@ def route_text(route: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _replacement(replacement: dict[str, Any] | None) -> list[tuple[str, str]]:
-    """Return the row for a replacement in progress, failed, or just finished; empty without one."""
+def _replacement(replacement: dict[str, Any] | None) -> str:
+    """Return how far a replacement is that is in progress, failed, or just finished; empty without one."""
     if replacement is None:
-        return []
+        return ""
     url = replacement["url"]
     match replacement["state"]:
         case "loading":
-            text = f"{url} is loading, {replacement['ready']} of {replacement['wanted']} workers ready"
+            return f"{url} is loading, {replacement['ready']} of {replacement['wanted']} workers ready"
         case "failed":
-            text = f"{url} failed to replace this version, see below"
-        case _:
-            running, queued = replacement["running"], replacement["queued"]
-            text = f"{url} was replaced, and still finishes {running} running and {queued} waiting requests"
-    return [("replacement", text)]
+            return f"{url} failed to replace this version, see below"
+    running, queued = replacement["running"], replacement["queued"]
+    return f"{url} was replaced, and still finishes {running} running and {queued} waiting requests"
 
 
 def _gpus_of(document: dict[str, Any]) -> set[int]:
@@ -249,14 +247,12 @@ def _timeouts(document: dict[str, Any]) -> str:
     return ", ".join(texts)
 
 
-def _limits(document: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the row for the memory and processor limits of each worker; empty without limits."""
+def _limits(document: dict[str, Any]) -> str:
+    """Return the memory and processor limits of each worker; empty without limits."""
     named = {setting["name"]: setting["value"] for setting in document["tsctl"]["settings"]}
     memory, cpus = named.get("maxMemory"), named.get("cpus")
-    said = [f"{memory} of memory for each worker"] if memory else []
-    if cpus:
-        said.append(f"processors {cpus}")
-    return [("limits", ", ".join(said))] if said else []
+    said = (f"{memory} of memory for each worker" if memory else "", f"processors {cpus}" if cpus else "")
+    return ", ".join(filter(None, said))
 
 
 def _declared(
@@ -277,27 +273,22 @@ def _declared(
     return [*rows, *(("note", note) for note in notes)]
 
 
-def _expired(expired: dict[str, int]) -> list[tuple[str, str]]:
-    """Return the row for expired requests; empty without any."""
-    if not any(expired.values()):
-        return []
-    return [("expired", f"{expired['queue']} in the queue, {expired['worker']} with a worker")]
+def _expired(expired: dict[str, int]) -> str:
+    """Return where requests have expired; empty without any."""
+    return f"{expired['queue']} in the queue, {expired['worker']} with a worker" if any(expired.values()) else ""
 
 
-def _isolated(isolated: dict[str, int]) -> list[tuple[str, str]]:
-    """Return the row for failed batches whose requests were run one by one; empty without any."""
-    if not isolated["batches"]:
-        return []
+def _isolated(isolated: dict[str, int]) -> str:
+    """Return how many failed batches had their requests run one by one; empty without any."""
     batches, failed = isolated["batches"], isolated["requestsFailed"]
-    return [
-        ("isolated", f"batches run again row by row or in halves: {batches}, requests that also failed alone: {failed}")
-    ]
+    text = f"batches run again row by row or in halves: {batches}, requests that also failed alone: {failed}"
+    return text if batches else ""
 
 
-def _quarantined(quarantine: dict[str, int] | None) -> list[tuple[str, str]]:
-    """Return the row for requests that crash workers; empty without any."""
+def _quarantined(quarantine: dict[str, int] | None) -> str:
+    """Return what is known of requests that crash workers; empty without any."""
     if quarantine is None:
-        return []  # the daemon is without it
+        return ""  # the daemon is without it
     texts = []
     if quarantine["crashesInARow"]:
         texts.append(f"workers that crashed in a row while running requests: {quarantine['crashesInARow']}")
@@ -306,7 +297,7 @@ def _quarantined(quarantine: dict[str, int] | None) -> list[tuple[str, str]]:
         texts.append(f"suspected requests: {suspects}, of these refused for now: {refused}")
     if quarantine["requestsRefused"]:
         texts.append(f"refused so far: {quarantine['requestsRefused']}")
-    return [("quarantine", "; ".join(texts))] if texts else []
+    return "; ".join(texts)
 
 
 def _worker_states(ours: dict[str, Any]) -> list[str]:

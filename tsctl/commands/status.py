@@ -43,7 +43,7 @@ def command(socket: Path | None, as_json: bool) -> None:
             ("models", f"{ready} of {len(models)} ready" if models else "none"),
             ("requests", f"{sum(m['running'] for m in models)} running, {sum(m['queued'] for m in models)} waiting"),
             *last_minute(models),
-            *([("in trouble", render.named(", ".join(named), STYLE))] if (named := _in_trouble(models)) else []),
+            ("in trouble", render.named(", ".join(_in_trouble(models)), STYLE)),
             *troubles(status),
         ]
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 from tsctl.daemon.api.inference.predict import read_time
-from tsctl.daemon.core.errors import DaemonError, Stopping, WaitedTooLong
+from tsctl.daemon.core.errors import LimitReached, Stopping, WaitedTooLong
 from tsctl.daemon.core.job import Param, TimeBudget
 from tsctl.daemon.core.steps import Steps
 from tsctl.daemon.core.timing import duration
@@ -62,17 +62,13 @@ class Reading(Generic[T]):
         return False
 
 
-class TooManyForms(DaemonError):
+class TooManyForms(LimitReached):
     """Rejected: too many bytes of forms are being read at once.
 
     Args:
         limit: maximum bytes of all forms being read.
         size: bytes of this form.
     """
-
-    status = 503
-    kind = "ServiceUnavailableException"
-    retry_after = 1
 
     def __init__(self, limit: int, size: int) -> None:
         super().__init__(

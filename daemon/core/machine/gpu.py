@@ -35,6 +35,7 @@ class Gpus:
         cards: as given.
         names: of each in `CUDA_VISIBLE_DEVICES`.
         troubles: sentences for the operator.
+        told: whether some GPU tells its state.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class Gpus:
         self.names = names or names_for_cuda(cards, cards)
         self._clock = clock
         self._ask = ask
-        self._told = any(card.uuid for card in cards)
+        self.told = any(card.uuid for card in cards)
         self._latest: Mapping[int, Card] = {}
         self._next = clock.now()  # the time of the next query
         self._asking: asyncio.Task[dict[int, Card]] | None = None
@@ -72,21 +73,16 @@ class Gpus:
         """The GPUs as they were found at the start, by their numbers; `memory` in bytes, 0 where nobody tells."""
         return [{"name": card.name, "uuid": card.uuid, "memory": card.total} for card in self.cards]
 
-    @property
-    def any(self) -> bool:
-        """Whether some GPU tells its state."""
-        return self._told
-
     def now(self) -> dict[int, Card]:
         """Return GPU → what it tells; blocks. One that tells nothing is missing."""
-        if not self._told:
+        if not self.told:
             return {}
         told = {card.uuid: card for card in self._ask().cards}
         return {place: told[card.uuid] for place, card in enumerate(self.cards) if card.uuid in told}
 
     async def read(self) -> Mapping[int, Card]:
         """Return GPU → what it tells; empty while they do not answer."""
-        if self._told and self._clock.now() >= self._next:
+        if self.told and self._clock.now() >= self._next:
             if self._asking is None:
                 self._asking = asyncio.create_task(asyncio.to_thread(self.now))
                 self._asking.add_done_callback(self._note)

@@ -159,7 +159,7 @@ def methods_of(service: Any, *, open: bool = False, token: str = "") -> dict[str
 
 
 class Calls:
-    """Finds the method of each call; what grpc calls a generic handler.
+    """Finds the method of each call, of which `running` are under way; what grpc calls a generic handler.
 
     Args:
         incoming: reads the messages.
@@ -201,12 +201,8 @@ class Calls:
         self._codes = {code.value[0]: code for code in grpc.StatusCode}
         self._accepted: dict[str, Any] = {}  # by name: the handlers of calls that are not refused
         self._turns = turns or StepTurns()
-        self._running = self._begun = 0
+        self.running = self._begun = 0
         self._closing = False
-
-    @property
-    def running(self) -> int:
-        return self._running
 
     async def refuse(self, seconds: float) -> None:
         """Answer every further call with UNAVAILABLE, and wait until none is running, at most so many seconds.
@@ -220,7 +216,7 @@ class Calls:
         while quiet < _QUIET and loop.time() < until:
             before = self._begun
             await asyncio.sleep(_LOOK_EVERY)
-            quiet = 0 if self._running or self._begun > before else quiet + 1
+            quiet = 0 if self.running or self._begun > before else quiet + 1
 
     def service(self, details: Any) -> Any:
         """Return grpc's handler of a call; None for an unknown method, which grpc answers UNIMPLEMENTED."""
@@ -232,7 +228,7 @@ class Calls:
             self._arrivals.head()
         if self._closing:
             return self._handler(method, details.method, Stopping("The daemon is being stopped. Call again."))
-        if self._running >= self._most + (OPEN_CALLS if method.open else 0):
+        if self.running >= self._most + (OPEN_CALLS if method.open else 0):
             return self._handler(method, details.method, TooManyCalls(self._most))
         if (method.token or self._tokens or self._clients is not None) and not method.open:
             shown = bearer_of(details.invocation_metadata)
@@ -280,7 +276,7 @@ class Calls:
             await self._fail(context, error, call)
             return None
         finally:
-            self._running -= 1
+            self.running -= 1
             if arrived:
                 self._arrivals.end_call()
         self._note(call, 200)
@@ -306,7 +302,7 @@ class Calls:
             await self._fail(context, error, call)
             return
         finally:
-            self._running -= 1
+            self.running -= 1
         self._note(call, 200)
 
     async def _receive(self, method: Method, refused: DaemonError | None, connection: str, context: Any) -> Any:
@@ -314,7 +310,7 @@ class Calls:
         if refused is not None:
             return b""
         if method.client_streaming:
-            activity = Activity(self._clock.now, lambda: self._running >= self._most)
+            activity = Activity(self._clock.now, lambda: self.running >= self._most)
             return Requests(self._receive_each(activity, connection, context), activity)
         message = await self._incoming.read(connection, context.read)
         if message is self._grpc.aio.EOF:
@@ -340,7 +336,7 @@ class Calls:
 
     def _begin(self, name: str, context: Any) -> tuple[Request, str]:
         """Return the HTTP request that a call is like, and the address and port of its connection."""
-        self._running += 1
+        self.running += 1
         self._begun += 1
         connection: str = context.peer().partition(":")[2]  # after `ipv4:` or `ipv6:`
         call = Request("POST", name, [], began=self._clock.now(), peer=connection)

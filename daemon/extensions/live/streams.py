@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from tsctl.daemon.api.management.events import EventQuery
 from tsctl.daemon.core.clock import Clock, Timer
-from tsctl.daemon.core.errors import DaemonError, ResourceNotFound
+from tsctl.daemon.core.errors import LimitReached, ResourceNotFound
 from tsctl.daemon.core.texts.json_text import json_bytes
 from tsctl.daemon.events.events import Event, Events
 from tsctl.daemon.http.bounds.sending import NotRead
@@ -21,11 +21,7 @@ MOST_STREAMS = 64
 SSE = "text/event-stream"
 
 
-class TooManyStreams(DaemonError):
-    status = 503
-    kind = "ServiceUnavailableException"
-    retry_after = 1
-
+class TooManyStreams(LimitReached):
     def __init__(self) -> None:
         super().__init__(f"Too many clients follow the events: at most {MOST_STREAMS} may. Close one, and try again.")
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.core.client import LimitedClient
-from tsctl.daemon.core.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.extensions.oip.generate import GENERATE, STREAM, generate
 from tsctl.daemon.extensions.oip.infer import infer
 from tsctl.daemon.extensions.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
@@ -41,11 +41,7 @@ Document = tuple[dict[str, Any], int]  # and its status
 class RepositoryElsewhere(ResourceNotFound):
     """The model repository is asked for where no models are managed."""
 
-    def __init__(self) -> None:
-        DaemonError.__init__(
-            self,
-            "The model repository is part of management: ask at `--management-address`, or the control socket.",
-        )
+    sentence = "The model repository is part of management: ask at `--management-address`, or the control socket."
 
 
 def oip_routes(

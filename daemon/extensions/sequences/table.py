@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from typing import Generic, TypeVar
 
 from tsctl.daemon.core.client import is_known
-from tsctl.daemon.core.errors import BadRequest, DaemonError
+from tsctl.daemon.core.errors import BadRequest, DaemonError, LimitReached
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.extensions.sequences.marks import USUAL, SequenceHeaders
 
@@ -31,12 +31,8 @@ REMEMBERED = 10_000  # sequences whose worker is known after they were forgotten
 W = TypeVar("W")  # a worker, hashable
 
 
-class TooManySequences(DaemonError):
+class TooManySequences(LimitReached):
     """As many sequences are open as may be."""
-
-    status = 503
-    kind = "ServiceUnavailableException"
-    retry_after = 1
 
 
 class SequenceFull(TooManySequences):

@@ -54,7 +54,7 @@ class PeriodicMetrics:
     def _measure(self) -> None:
         for name, value in self._host.read().items():
             self._log.of_host(name, value)
-        if self._gpus.any and (self._asking is None or self._asking.done()):
+        if self._gpus.told and (self._asking is None or self._asking.done()):
             self._asking = asyncio.ensure_future(self._measure_gpus())
 
     async def _measure_gpus(self) -> None:

@@ -7,17 +7,13 @@ workers and for files: so operators can connect, and workers are replaced, howev
 import asyncio
 from typing import cast
 
-from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.errors import LimitReached
 from tsctl.daemon.http.messages import error_response, new_request_id
 
 KEPT = 128  # descriptors that no client gets, or half of few; an idle daemon has 26, and a worker 4
 
 
-class TooManyConnections(DaemonError):
-    status = 503
-    kind = "ServiceUnavailableException"
-    retry_after = 1
-
+class TooManyConnections(LimitReached):
     def __init__(self, limit: int) -> None:
         super().__init__(
             f"Too many connections: the limit of open files (`ulimit -n`) allows {limit}. Try again later."

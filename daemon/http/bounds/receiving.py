@@ -13,23 +13,19 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
-from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.errors import LimitReached
 from tsctl.daemon.core.places import PAGE
 
 STEP = 64 * 1024  # bytes that a waiting connection may receive before it is counted again
 PATIENCE = 1.0  # seconds
 
 
-class NoRoom(DaemonError):
+class NoRoom(LimitReached):
     """The budget for request bodies is spent.
 
     Args:
         limit: bytes of all bodies together.
     """
-
-    status = 503
-    kind = "ServiceUnavailableException"
-    retry_after = 1
 
     def __init__(self, limit: float) -> None:
         super().__init__(

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.errors import LimitReached
 
 STUCK = 2.0  # seconds without a byte read, after which a connection is closed where others need room
 SHARE = 8  # one connection may hold this part of the budget
@@ -23,16 +23,12 @@ PIECE: Final = 256 * 1024  # bytes written at once; the transport holds so many 
 OVERHEAD: Final = 64  # bytes that each piece of a stream costs beside its own: an object, and a place in a list
 
 
-class NoRoomToSend(DaemonError):
+class NoRoomToSend(LimitReached):
     """The budget for unread answers is spent.
 
     Args:
         limit: bytes of all waiting answers together.
     """
-
-    status = 503
-    kind = "ServiceUnavailableException"
-    retry_after = 1
 
     def __init__(self, limit: float) -> None:
         super().__init__(
@@ -41,12 +37,8 @@ class NoRoomToSend(DaemonError):
         )
 
 
-class NotRead(DaemonError):
+class NotRead(LimitReached):
     """A streamed answer was ended because its client did not read."""
-
-    status = 503
-    kind = "ServiceUnavailableException"
-    retry_after = 1
 
 
 class Holder(Protocol):

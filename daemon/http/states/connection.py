@@ -117,12 +117,11 @@ class ConnectionDeadlines(Generic[T]):
 
     def take_first(self, phase: ConnectionPhase, until: float) -> T | None:
         """Remove and return the connection that entered a phase first, if that was at most at `until`; else None."""
-        for who, due in self._entered[phase].items():
-            if due - self._allowances[phase] <= until:
-                self.leave(who)
-                return who
-            break
-        return None
+        first = next(iter(self._entered[phase].items()), None)
+        if first is None or first[1] - self._allowances[phase] > until:
+            return None
+        self.leave(first[0])
+        return first[0]
 
     def next(self) -> float | None:
         """Return when the first deadline expires, or None if there is none."""

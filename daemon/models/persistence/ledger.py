@@ -24,21 +24,16 @@ from tsctl.handlers.wire import Declared
 
 
 class Gate:
-    """Admits changes until closed."""
+    """Admits changes until `closed`: the daemon is being replaced."""
 
     def __init__(self) -> None:
-        self._closed = False
+        self.closed = False
         self._inside = 0
         self._emptied = asyncio.Event()
         self._emptied.set()
 
     def __repr__(self) -> str:
-        return f"<Gate {'closed' if self._closed else 'open'}, {self._inside} inside>"
-
-    @property
-    def closed(self) -> bool:
-        """Whether the daemon is being replaced."""
-        return self._closed
+        return f"<Gate {'closed' if self.closed else 'open'}, {self._inside} inside>"
 
     @contextmanager
     def change(self) -> Iterator[None]:
@@ -47,7 +42,7 @@ class Gate:
         Raises:
             Upgrading: the gate is closed.
         """
-        if self._closed:
+        if self.closed:
             raise Upgrading
         self._inside += 1
         self._emptied.clear()
@@ -59,11 +54,11 @@ class Gate:
                 self._emptied.set()
 
     def open(self) -> None:
-        self._closed = False
+        self.closed = False
 
     def close(self) -> None:
         """Reject new changes; changes in progress finish."""
-        self._closed = True
+        self.closed = True
 
     async def emptied(self) -> None:
         """Wait until no change is in progress."""

@@ -9,8 +9,9 @@ import torch
 
 from tsctl.handlers import wire
 from tsctl.handlers.optimize.trees import map_tensors
-from tsctl.handlers.requests.rows import decode_rows, decodes
+from tsctl.handlers.requests.rows import decode_rows
 from tsctl.handlers.requests.sample import SampleRequest
+from tsctl.handlers.sdk.context import decodes
 
 ENOUGH = 32  # inputs; with as many samples, none is changed
 GAINS = (1.0, 0.8, 1.2, 0.9)

@@ -31,7 +31,7 @@ async def test_without_gpus_that_have_a_state_nothing_is_asked(cards: list[Card]
     gpus = Gpus(FakeClock(), cards, driver)
 
     assert await gpus.read() == NONE
-    assert (gpus.any, driver.asked, gpus.names) == (False, 0, ["0"] * len(cards))
+    assert (gpus.told, driver.asked, gpus.names) == (False, 0, ["0"] * len(cards))
 
 
 async def test_a_gpu_has_the_number_of_its_place_whatever_the_machine_calls_it() -> None:

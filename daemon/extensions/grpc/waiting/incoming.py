@@ -27,7 +27,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from typing import Any, TypeVar
 
 from tsctl.daemon.core.clock import Clock, Timer
-from tsctl.daemon.core.errors import DaemonError, ReceivedTooSlowly
+from tsctl.daemon.core.errors import DaemonError, LimitReached, ReceivedTooSlowly
 from tsctl.daemon.core.timing import duration
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 
@@ -38,11 +38,7 @@ WATCHERS = 500  # of health, each a task that looks twice a second
 WATCHERS_OF_ONE = 50  # on one connection
 
 
-class TooManyCalls(DaemonError):
-    status = 503
-    kind = "ServiceUnavailableException"
-    retry_after = 1
-
+class TooManyCalls(LimitReached):
     def __init__(self, limit: int) -> None:
         super().__init__(
             f"Too many gRPC calls at once: the limit is {limit} (ten times --queue-jobs, at least {CALLS})."
@@ -50,11 +46,7 @@ class TooManyCalls(DaemonError):
         )
 
 
-class TooManyWatchers(DaemonError):
-    status = 503
-    kind = "ServiceUnavailableException"
-    retry_after = 1
-
+class TooManyWatchers(LimitReached):
     def __init__(self, limit: int, whose: str) -> None:
         super().__init__(f"Too many calls of Health/Watch: the limit is {limit} {whose}. Call Check instead.")
 
