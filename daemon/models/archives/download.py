@@ -24,7 +24,7 @@ from tsctl.daemon.core.errors import ArchiveNotFound, DownloadFailed, NotStored
 from tsctl.daemon.models.archives.web import Progress, check_url, fetch
 from tsctl.daemon.targets import ARCHIVE_SUFFIXES, is_url, split_function
 
-# Downloads a URL into a new file; `stopped`: when true, ends early. Blocks. Raises DownloadFailed or the disk's OSError.
+# Downloads a URL into a new file; ends early when `stopped` is true. Blocks. Raises DownloadFailed or an OSError.
 Fetch = Callable[[str, Path, Progress, Callable[[], bool]], None]
 LONGEST = 3600.0  # seconds that a download may take, also one whose server sends a header, byte by byte
 PLACE = "archive-"  # begins the name of a download's folder

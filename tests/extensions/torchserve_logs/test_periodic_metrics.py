@@ -95,7 +95,7 @@ def test_an_exception_while_the_machine_is_measured_does_not_end_the_measuring()
             raise ValueError
         return {}
 
-    host, gpus, log = SimpleNamespace(read=read), SimpleNamespace(any=False), SimpleNamespace()
+    host, gpus, log = SimpleNamespace(read=read), SimpleNamespace(told=False), SimpleNamespace()
     clock.later(0.0, PeriodicMetrics(*cast(Any, (log, [], host, gpus, clock, 7.0))).begin)
     with pytest.raises(ValueError, match=r"^$"):
         clock.advance(10.0)
