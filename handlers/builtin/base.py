@@ -35,7 +35,7 @@ from tsctl.handlers.requests.rows import value_of
 from tsctl.handlers.sdk.batches import ANY, FileBatches
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import HandlerError, InvalidResult, UnreadablePayload, UnreadableRows
-from tsctl.handlers.sdk.gpu import check_gpu
+from tsctl.handlers.sdk.gpu import check_gpu, device_of
 from tsctl.handlers.sdk.per_batch import PerBatch
 from tsctl.handlers.sdk.plain_model import PlainModel
 from tsctl.handlers.sdk.timer import timed
@@ -142,7 +142,7 @@ def load_model(handler: "BaseHandler", model_dir: Path) -> Any:
     model_file, weights = handler.manifest.get("model", {}).get("modelFile"), handler.model_pt_path
     if model_file:
         model = handler._load_pickled_model(str(model_dir), Path(model_file).name, weights)
-        return moved(model, handler.device).eval()
+        return moved(model, device_of(handler)).eval()
     if weights is None:
         raise HandlerError(
             "there is no model to load: neither a model file nor a serialized file is named. Name one with `tsctl"
@@ -150,7 +150,12 @@ def load_model(handler: "BaseHandler", model_dir: Path) -> Any:
         )
     if weights.endswith(".pt"):
         return handler._load_torchscript_model(weights).eval()
-    return load_file(Path(weights), handler.device)
+    return load_file(Path(weights), device_of(handler))
+
+
+def input_device(handler: "BaseHandler") -> torch.device:
+    """Return the device on which the model takes its input: an ONNX session copies it to its GPU from main memory."""
+    return torch.device("cpu") if is_session(handler.model) else device_of(handler)
 
 
 def _numbers_of(row: Any) -> torch.Tensor:
@@ -244,7 +249,7 @@ class BaseHandler:
 
     def _load_torchscript_model(self, model_pt_path: str) -> Any:
         """Return the model of a .pt file, on `device`."""
-        return load_file(Path(model_pt_path), torch.device(self.device))
+        return load_file(Path(model_pt_path), device_of(self))
 
     def _load_names(self, model_dir: Path) -> dict[str, Any] | None:
         return load_label_mapping(model_dir / "index_to_name.json")
@@ -280,9 +285,9 @@ class BaseHandler:
         """
         inputs = self.own_inputs
         if inputs:
-            tensors = tensors_of(data, inputs, self.input_device)
+            tensors = tensors_of(data, inputs, input_device(self))
             return tensors[0] if len(tensors) == 1 else tensors
-        [batch] = to_device([torch.stack(decode_rows(data, _numbers_of))], self.input_device)
+        [batch] = to_device([torch.stack(decode_rows(data, _numbers_of))], input_device(self))
         return batch
 
     @timed
@@ -324,11 +329,6 @@ class BaseHandler:
                 raise first from None
             self.whole_as = dtype
             return result
-
-    @property
-    def input_device(self) -> torch.device:
-        """The device on which the model takes its input: an ONNX session copies it to its GPU from main memory."""
-        return torch.device("cpu" if is_session(self.model) else self.device)  # a handler's own may be a text
 
     @property
     def file_batches(self) -> FileBatches:

@@ -27,6 +27,7 @@ from tsctl.handlers.builtin.support.pixels import (
 from tsctl.handlers.builtin.support.readers import Readers
 from tsctl.handlers.requests.images import decode_image
 from tsctl.handlers.requests.preparation import IMAGENET, Preparation
+from tsctl.handlers.sdk.gpu import device_of
 
 
 def use(handler: Any) -> bool:
@@ -52,7 +53,7 @@ def use(handler: Any) -> bool:
         return True
     handler.spread = Decoders().map
     handler.read_image = partial(_read, handler)
-    device = torch.device(handler.device)  # a handler's own may be a text
+    device = device_of(handler)
     if device.type == "cuda" and type(handler).preprocess is VisionHandler.preprocess:
         handler.read_image = lambda encoded, admit: pixels_of(encoded, admit, handler.least_side, how)
         handler.join = Staging(device, how)

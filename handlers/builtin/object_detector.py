@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from tsctl.handlers.builtin.base import PreparedRow, decode_rows, prepare_rows
+from tsctl.handlers.builtin.base import PreparedRow, decode_rows, input_device, prepare_rows
 from tsctl.handlers.builtin.support.labels import map_class_to_label
 from tsctl.handlers.builtin.torchvision_import import transforms
 from tsctl.handlers.builtin.vision import VisionHandler
@@ -76,8 +76,9 @@ class ObjectDetector(VisionHandler):
         Raises:
             UnreadableRows: some rows are not images; only for rows that `prepare` has not seen.
         """
-        there = staged(decode_rows(data, self.decode_row), self.input_device)
-        whole = side_by_side(there) if self.input_device.type == "cuda" else None
+        device = input_device(self)
+        there = staged(decode_rows(data, self.decode_row), device)
+        whole = side_by_side(there) if device.type == "cuda" else None
         if whole is not None:
             return self._in_fractions([whole])[0]
         images = self._in_fractions(there)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tsctl.handlers.builtin.base import decode_rows, is_prepared, prepare_rows
+from tsctl.handlers.builtin.base import decode_rows, input_device, is_prepared, prepare_rows
 from tsctl.handlers.builtin.support.cleaning import clean
 from tsctl.handlers.builtin.support.insights import attributed, captum_attr
 from tsctl.handlers.builtin.support.labels import map_class_to_label
@@ -82,7 +82,7 @@ class TextClassifier(TextHandler):
                 known = self.token_numbers(found)
                 numbers += known.values()
                 tokens[-1] += [found[place] for place in known]
-        there = to_device([torch.tensor(each, dtype=torch.int64) for each in (numbers, offsets)], self.input_device)
+        there = to_device([torch.tensor(each, dtype=torch.int64) for each in (numbers, offsets)], input_device(self))
         return Bags(there[0], tokens, there[1])
 
     @timed

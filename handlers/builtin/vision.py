@@ -14,6 +14,7 @@ from PIL import Image
 from tsctl.handlers.builtin.base import (
     BaseHandler,
     decode_rows,
+    input_device,
     is_prepared,
     lacking,
     payload_of,
@@ -198,7 +199,7 @@ class VisionHandler(BaseHandler):
         """
         rows = decode_rows(data, self.decode_row)
         if self.join is None:
-            return stacked(rows, self.input_device)
+            return stacked(rows, input_device(self))
         return self.join(rows, as_pixels=takes_pixels(self.model))
 
     @property

@@ -7,7 +7,6 @@ for by name that cannot be applied, or drifts, has the model rejected: the opera
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from tsctl.handlers.optimize.packages.side_by_side import Apart, start
 from tsctl.handlers.optimize.steps import NotApplied, Steps, in_words
 from tsctl.handlers.requests.excerpt import message_of
 from tsctl.handlers.sdk.errors import HandlerError
+from tsctl.handlers.sdk.gpu import device_of
 
 _log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ def optimize(
         HandlerError: an optimisation asked for by name cannot be applied or drifts too far, or `optimizeTolerance` is
             invalid.
     """
-    wanted = chosen(asked, type(handler), on_gpu=_is_on_gpu(handler))
+    wanted = chosen(asked, type(handler), on_gpu=device_of(handler).type == "cuda")
     if not wanted:
         return []
     if clash := clash_of(wanted):
@@ -150,16 +150,9 @@ def read_tolerances(config: Mapping[str, Any]) -> dict[str, float]:
     return {name: float(value) for name, value in given.items()}
 
 
-def _is_on_gpu(handler: Any) -> bool:
-    with suppress(Exception):  # of a handler that is no BaseHandler: anything, or a property that raises
-        return isinstance(handler.device, str | torch.device) and torch.device(handler.device).type == "cuda"
-    return False
-
-
 def _where(handler: Any) -> str:
-    if _is_on_gpu(handler):
-        return torch.cuda.get_device_name(handler.device)
-    return str(read_processor())
+    device = device_of(handler)
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else str(read_processor())
 
 
 def _repeat(

@@ -26,6 +26,7 @@ from tsctl.handlers.requests.early_answers import coming_of, early_answer
 from tsctl.handlers.requests.excerpt import message_of
 from tsctl.handlers.requests.gpu_copies import on_host
 from tsctl.handlers.requests.sample import samples_of
+from tsctl.handlers.sdk.gpu import device_of
 from tsctl.handlers.sdk.plain_model import PlainModel
 
 _log = logging.getLogger(__name__)
@@ -103,7 +104,7 @@ class Steps:
             raise NotApplied(f"the model is a {type(model).__name__}, and only a torch.nn.Module can be optimised")
         if hasattr(model, "_orig_mod"):
             raise NotApplied("`pt2` in model-config.yaml has the model compiled already")
-        self._device = torch.device(handler.device)  # a handler's own may be a text
+        self._device = device_of(handler)
         samples = samples_of(model_dir, config)
         self.samples_digest = digest_of(samples)
         self._samples = archive_rows(samples)

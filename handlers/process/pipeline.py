@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from tsctl.handlers import wire
 from tsctl.handlers.runtime.runtime import Runtime, SendPieces, no_pieces
 from tsctl.handlers.sdk.errors import HandlerError
+from tsctl.handlers.sdk.gpu import device_of
 from tsctl.handlers.sdk.per_batch import own_values
 
 LANES, LANES_ON_GPU = 2, 3
@@ -70,12 +71,7 @@ def suits(handler: Any, own_handle: bool, config: Mapping[str, Any]) -> bool:
     if wanted is not None:
         return bool(wanted)
     ours = all(getattr(type(handler), stage).__module__.startswith("tsctl.handlers.builtin.") for stage in STAGES)
-    return ours and _kind_of(handler) != "cpu"
-
-
-def _kind_of(handler: Any) -> str:
-    """Return the kind of a handler's device, `cpu` or `cuda`; its own code may have set a text."""
-    return str(handler.device).partition(":")[0]
+    return ours and device_of(handler).type != "cpu"
 
 
 def lanes_for(kind: str) -> int:
@@ -116,7 +112,7 @@ class Pipeline:
     ) -> None:
         self._handler = runtime.handler
         self._set_threads = set_threads
-        lanes = lanes or lanes_for(_kind_of(self._handler))
+        lanes = lanes or lanes_for(device_of(self._handler).type)
         names = dict.fromkeys(_THREAD.get(stage, stage) for stage in STAGES)
         self._stages = {name: ThreadPoolExecutor(1, name) for name in names}
         for stage in STAGES:
@@ -148,7 +144,7 @@ class Pipeline:
     def set_threads(self, count: int) -> None:
         """Divide so many threads among the stages, from each stage's next batch on."""
         # On a CPU, preprocessing takes one thread from inference, if inference has two.
-        on_cpu = _kind_of(self._handler) == "cpu"
+        on_cpu = device_of(self._handler).type == "cpu"
         shares = {"preprocess": 1, "inference": max(1, count - 1)} if on_cpu else {"preprocess": count}
         for name, stage in self._stages.items():
             stage.submit(self._set_threads, shares.get(name, 1)).result()

@@ -1,4 +1,4 @@
-"""Whether torch can use the GPU that a worker was given; nothing falls back to the CPU in silence.
+"""A handler's device, and whether torch can use the GPU that a worker was given; nothing falls back in silence.
 
 A worker whose torch cannot use its GPU fails its load with torch's reason, unless the model has `deviceType: auto`:
 then it runs on the CPU, and says so in its notes. Nothing here is called on the CPU: in a template, which forks, CUDA
@@ -13,8 +13,12 @@ import json
 import os
 import sys
 import threading
+from typing import TYPE_CHECKING, Any
 
 from tsctl.handlers.sdk.errors import HandlerError
+
+if TYPE_CHECKING:
+    import torch
 
 # A part of torch's message → what to do. Texts of torch 2.6 to 2.14.
 _REMEDIES = {
@@ -27,6 +31,20 @@ _REMEDIES = {
     "invalid device ordinal": "name the number of usable GPUs: `tsctl start --gpus N`",
     "only sees": "name the number of usable GPUs: `tsctl start --gpus N`",
 }
+
+
+def device_of(handler: Any) -> "torch.device":
+    """Return the device that a handler's `device` names, as torch's or by a text; the CPU where it names none.
+
+    It keeps what a user's class has set: anything, a microphone too, or a property that raises.
+    """
+    import torch
+
+    with contextlib.suppress(Exception):
+        named = handler.device
+        if isinstance(named, str | torch.device):
+            return torch.device(named)
+    return torch.device("cpu")
 
 
 def wait_for_gpus() -> None:

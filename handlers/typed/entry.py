@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from tsctl.handlers.sdk.errors import (
     TooManyPixels,
     UnreadablePayload,
 )
+from tsctl.handlers.sdk.gpu import device_of
 from tsctl.handlers.sdk.loader import EntryPoint
 from tsctl.handlers.sdk.request_processor import RequestProcessor
 from tsctl.handlers.typed.annotations import written
@@ -406,16 +407,10 @@ def _arguments_of(method: Callable[..., Any], context: Context) -> list[Any]:
 
 def _to_gpu_of(instance: Any) -> Callable[[Any], Any] | None:
     """Return what moves tensors to the GPU that a handler's `device` names; None where it names none."""
-    import torch
-
     from tsctl.handlers.requests.gpu_copies import sent
 
-    with suppress(Exception):  # a property of the user's raises, or names something else, as a microphone
-        named = getattr(instance, "device", None)
-        device = torch.device(named) if isinstance(named, str) else named
-        if isinstance(device, torch.device) and device.type == "cuda":
-            return partial(sent, device=device)
-    return None
+    device = device_of(instance)
+    return partial(sent, device=device) if device.type == "cuda" else None
 
 
 def _batch_size(function: Callable[..., Any], instance: Any) -> int:

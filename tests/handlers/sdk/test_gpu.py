@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from tsctl.handlers.builtin.base import BaseHandler
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import HandlerError
-from tsctl.handlers.sdk.gpu import remedy_of, unusable, unusable_apart
+from tsctl.handlers.sdk.gpu import device_of, remedy_of, unusable, unusable_apart
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 FALLS_BACK = """
@@ -32,6 +33,24 @@ FALLS_BACK = """
 """
 TYPED = "def predict(words: list[str]) -> list[str]:\n    return words\n"
 STEPPED = "async def handle(data, context):\n    return data\n"
+
+
+class Raises:
+    @property
+    def device(self) -> str:
+        raise RuntimeError("no device yet")
+
+
+@pytest.mark.parametrize(("handler", "device"), [
+    pytest.param(SimpleNamespace(device="cuda:1"), "cuda:1", id="a text"),
+    pytest.param(SimpleNamespace(device=torch.device("cuda", 1)), "cuda:1", id="torch's own"),
+    pytest.param(SimpleNamespace(device=None), "cpu", id="none, as in TorchServe before the load"),
+    pytest.param(SimpleNamespace(device="microphone"), "cpu", id="another kind of device"),
+    pytest.param(SimpleNamespace(), "cpu", id="no attribute"),
+    pytest.param(Raises(), "cpu", id="a property that raises"),
+])  # fmt: skip
+def test_the_device_of_a_handler_is_the_one_that_its_attribute_names(handler: object, device: str) -> None:
+    assert device_of(handler) == torch.device(device)
 
 
 def load(directory: Path, mode: wire.Mode = "batch", gpu_id: int | None = 0, device_type: str | None = None) -> Runtime:
