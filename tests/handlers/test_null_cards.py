@@ -42,6 +42,8 @@ net = import_file(folder / "net.py").Net().eval()
 weights = net.state_dict()
 torch.save(weights, folder / "net.pt")
 torch.jit.script(net).save(str(folder / "script.pt"))
+two = torch.tensor([2.0, 3.0])
+torch.jit.trace(lambda numbers: numbers * two, torch.zeros(2)).save(str(folder / "traced.pt"))
 torch.export.save(torch.export.export(net, (torch.zeros(2, 3, 64, 64),)), folder / "net.pt2")
 manifest = {"modelFile": "net.py", "serializedFile": "net.pt"}
 context = Context("net", str(folder), {"model": manifest}, batch_size=4, gpu=0)
@@ -71,6 +73,8 @@ for load, synced in ((load_eager, 2), (lambda: load_card("net.pt2"), 1), (lambda
     if synced is not None:  # the end, and the kernel that is tried
         check("from pinned memory, and are not waited for one by one",
             [loading[name] for name in ("to_card_pinned", "to_card_pageable", "stream_syncs")], [pieces, 0, synced])
+
+check("a trace's constants go there, too", str(load_card("traced.pt")(torch.zeros(2, device="cuda")).device), "cuda:0")
 
 class Odd(torch.nn.Module):
     def __init__(self):
@@ -192,7 +196,8 @@ for name, kind, asked in (("net", ImageClassifier, READ), ("reads", TextClassifi
     with Delta(here) as batch:
         named._run_stages([{"body": body} for _ in range(4)])
     check("a handler may name its device by a text",
-        [all(applied), suits(named, False, {}), batch["to_card_pinned"], batch["to_card_pageable"]], [True, True, 1, 0])
+        [all(applied), suits(named, False, {}), batch["to_card_pinned"], batch["to_card_pageable"],
+        named.load_again().training, str(named.get_device())], [True, True, 1, 0, False, "cuda:0"])
 
 for name, kind, body in (("net", ImageClassifier, example_image()), ("reads", TextClassifier, b"a good film")):
     explains = kind()

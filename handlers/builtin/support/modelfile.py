@@ -120,7 +120,8 @@ def _load_torchscript(path: Path, device: torch.device) -> Any:
         warnings.simplefilter("ignore", FutureWarning)
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
-            # Not `moved`: torch copies each tensor as soon as it is read, unpinned, and main memory never holds all.
+            # Not `moved`, though torch copies each tensor unpinned: `to` leaves those in main memory that are neither
+            # parameters nor buffers, as a trace's constants. And so main memory never holds all.
             return torch.jit.load(str(path), map_location=device)
         except RuntimeError as error:
             unknown = _UNKNOWN_OPERATOR.search(str(error))
