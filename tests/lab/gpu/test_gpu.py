@@ -3,6 +3,8 @@
 import signal
 import subprocess
 import sys
+import zipfile
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,6 +16,7 @@ from tests.lab.gpu.device import stop_on_term
 from tests.lab.gpu.parts import Parts
 from tests.lab.gpu.rounds import Measured
 from tests.lab.gpu.served import Load
+from tests.lab.gpu.unpack import unpack
 from tests.places import ROOT
 
 
@@ -66,6 +69,20 @@ def test_the_model_in_float32_stays_beside_that_in_bf16() -> None:
 
     types = {name: {each.dtype for each in model.parameters()} for name, model in models.items()}
     assert types == {"float32": {torch.float32}, "bf16": {torch.bfloat16}}
+
+
+def test_a_compiled_module_that_a_process_has_mapped_is_replaced_and_not_written_over(tmp_path: Path) -> None:
+    wheel, module = tmp_path / "tsctl-0.whl", tmp_path / "tree" / "tsctl" / "some.so"
+    module.parent.mkdir(parents=True)
+    module.write_bytes(b"before")
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("tsctl/some.so", b"now")
+
+    with module.open("rb") as mapped:
+        unpack(wheel, tmp_path / "tree", tmp_path / "site")
+
+        assert (mapped.read(), module.read_bytes()) == (b"before", b"now")
+    assert [each.name for each in (tmp_path / "tree").iterdir()] == ["tsctl"]
 
 
 # What a machine with a GPU and torch has none of, and `gpu-pack` does not bring either.

@@ -4,8 +4,10 @@ Compiled modules win over the sources beside them. So nothing is unpacked that a
 Modules that are not compiled may have changed since.
 """
 
+import os
 import sys
 import sysconfig
+import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,10 +39,15 @@ def refusal(wheel: Path | None, tree: Path, suffix: str) -> str:
 
 
 def unpack(wheel: Path, tree: Path, site: Path) -> None:
-    """Extract the compiled modules into the tree, and what Python knows of an installation into `site`."""
-    with zipfile.ZipFile(wheel) as archive:
+    """Extract the compiled modules into the tree, and what Python knows of an installation into `site`.
+
+    A module that is there is replaced, and not written over: a process that has mapped the file would crash.
+    """
+    with zipfile.ZipFile(wheel) as archive, tempfile.TemporaryDirectory(dir=tree, prefix=".unpacked-") as drafts:
         names = archive.namelist()
-        archive.extractall(tree, [name for name in names if name.endswith(".so")])
+        for name in names:
+            if name.endswith(".so"):
+                os.replace(archive.extract(name, drafts), tree / name)
         archive.extractall(site, [name for name in names if name.partition("/")[0].endswith(".dist-info")])
 
 
