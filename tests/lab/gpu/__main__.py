@@ -32,13 +32,14 @@ def benchmark(device: str, plan: rounds.Plan, tested: tests.Outcome | None) -> s
     """Measure, and return the page."""
     network = SMALL if device == CPU else NETWORK
     began = time.monotonic()
-    measured = [rounds.measure(network, device, batch, plan) for batch in rounds.BATCHES]
     limit = None
     if device != CPU:
         try:
             limit = bound.measure(network, device)
-        except RuntimeError as error:  # no reason to lose what is measured already
+            print(page.bounds(limit), flush=True)
+        except RuntimeError as error:  # no reason to measure nothing else
             print(f"the bound was not measured: {error}", file=sys.stderr)
+    measured = [rounds.measure(network, device, batch, plan) for batch in rounds.BATCHES]
     facts = {
         "device": device,
         "GPU": "" if device == CPU else torch.cuda.get_device_name(device),

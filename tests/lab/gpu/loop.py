@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from multiprocessing import get_context
@@ -31,8 +31,14 @@ def own_process() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(1, get_context("spawn"))
 
 
-def load(network: str, gpu: int | None, batch: int, threads: int, folder: Path) -> Any:
-    """Load the archive that is served, and optimise it as its worker does; return the handler."""
+def load(network: str, device: str, batch: int, threads: int, folder: Path, asked: Sequence[str] | None = None) -> Any:
+    """Load the archive that is served, and optimise it as its worker does; return the handler.
+
+    Args:
+        device: `cpu` or `cuda:N`.
+        folder: empty.
+        asked: of `optimize` in model-config.yaml; None for the defaults.
+    """
     from tsctl.handlers import wire
     from tsctl.handlers.process.threads import set_threads
     from tsctl.handlers.runtime.runtime import Runtime
@@ -43,9 +49,10 @@ def load(network: str, gpu: int | None, batch: int, threads: int, folder: Path) 
     manifest = json.loads((folder / "model" / "MAR-INF" / "MANIFEST.json").read_text())
     sys.path.insert(0, str(folder / "model"))
     set_threads(threads)
+    gpu = None if device == "cpu" else int(device.removeprefix("cuda:"))
     order = wire.Load(network, "1.0", str(folder / "model"), "image_classifier", manifest, batch, threads, gpu)
     runtime = Runtime.load(order)
-    runtime.optimize(None, folder / "model", batch)
+    runtime.optimize(asked, folder / "model", batch)
     return runtime.handler
 
 
@@ -81,8 +88,7 @@ def started(network: str, device: str, batch: int, folder: Path) -> Callable[[fl
 
     cores = len(os.sched_getaffinity(0))
     on_cpu = device == "cpu"
-    gpu = None if on_cpu else int(device.removeprefix("cuda:"))
-    handler = load(network, gpu, batch, cores, folder)
+    handler = load(network, device, batch, cores, folder)
     torch.set_num_threads(max(1, cores - 1) if on_cpu else cores)
     body = (models.MODELS / "photo.jpg").read_bytes()
     run = pipelined(handler, body, batch, 1 if on_cpu else cores)

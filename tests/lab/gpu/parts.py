@@ -1,7 +1,8 @@
 """What each optimisation brings here: `python -m tests.lab.gpu.parts [--device cuda:0] [--quick] [--reader]`.
 
 ResNet-50, 224 x 224: copies, the reader, decoding by threads, the model and its CUDA graph, both beside threads that
-decode. Prints each line as soon as it is measured.
+decode; a batch's stages in a worker's handler, each alone; the compiled model. Prints each line as soon as it is
+measured. A part that fails is told, and the others follow; the exit code is 1 then.
 """
 
 import argparse
@@ -9,11 +10,13 @@ import copy
 import os
 import statistics
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,15 +24,17 @@ import torchvision
 
 from tests.lab.benchmarks.weights import photograph
 from tests.lab.gpu.bound import graphed, runs_in, seconds
+from tests.lab.gpu.loop import load, own_process
 from tsctl.handlers.builtin.fast_images import pixel_drift
 from tsctl.handlers.builtin.support.pixels import factors, normalised, pixels_of, prepare
-from tsctl.handlers.optimize import folding
+from tsctl.handlers.optimize import folding, inductor
 from tsctl.handlers.optimize.bfloat16 import Bfloat16
 from tsctl.handlers.requests.gpu_copies import to_device
 from tsctl.handlers.requests.images import decode_image
 from tsctl.handlers.requests.preparation import IMAGENET
 
-BATCH = 32
+NETWORK, BATCH = "resnet50", 32
+STAGES = ("prepare", "preprocess", "inference", "postprocess")
 Run = Callable[[], Any]
 
 
@@ -110,6 +115,26 @@ class Parts:
                     self.note("GIL", f"ms, graph of {BATCH} {beside}", self._ms(graph, turns))
                 stop.set()
 
+    def stages(self) -> None:
+        """A batch in a worker's handler, each stage alone: read by processes, copied, inferred by a graph, answered."""
+        turns = 3 if self._quick else 25
+        for name, asked in (("by default", None), ("without optimisations", ["none"])):
+            with own_process() as process:  # which forks those that read before it calls CUDA
+                took = process.submit(stage_times, str(self._device), asked, turns).result()
+            for stage, time_of_stage in zip(STAGES, took, strict=True):
+                self.note("stages", f"ms, batch {BATCH} {name}, {stage}", round(1000 * time_of_stage, 3))
+
+    def compiled(self) -> None:
+        """The model as `optimize: compile` runs it."""
+        images = self._images(BATCH)
+        for name, model in self.models.items():
+            began = time.monotonic()
+            made = inductor.Compiled(model, self._device).eval()
+            with torch.inference_mode():
+                made(images)
+                self.note("compile", f"s to compile, {name}, batch {BATCH}", round(time.monotonic() - began, 1))
+                self.note("compile", f"ms, {name}, batch {BATCH}", self._ms(partial(made, images)))
+
     def _images(self, size: int) -> torch.Tensor:
         return torch.randn(size, 3, 224, 224, device=self._device)
 
@@ -128,6 +153,26 @@ def _until(stop: threading.Event, run: Run) -> None:
         run()
 
 
+def stage_times(device: str, asked: Sequence[str] | None, turns: int) -> list[float]:
+    """Return the median time of each of STAGES, until the device has done it; in a process that has not called CUDA."""
+    cores = len(os.sched_getaffinity(0))
+    with tempfile.TemporaryDirectory() as folder:
+        handler = load(NETWORK, device, BATCH, cores, Path(folder), asked)
+    body, times = photograph(), []
+    for _ in range(3 + turns):
+        value: Any = [{"body": body} for _ in range(BATCH)]
+        taken = []
+        for stage in STAGES:
+            began = time.perf_counter()
+            made = getattr(handler, stage)(value)
+            if device != "cpu":
+                torch.cuda.synchronize(device)
+            taken.append(time.perf_counter() - began)
+            value = value if stage == "prepare" else made  # which decodes the rows in place
+        times.append(taken)
+    return [statistics.median(stage) for stage in zip(*times[3:], strict=True)]
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab.gpu.parts", description="Measure each optimisation.")
     parser.add_argument("--device", default="cuda:0")
@@ -139,10 +184,19 @@ def main(arguments: Sequence[str]) -> int:
     print(torch.__version__, name, os.cpu_count(), "cores")
     torch.set_num_threads(1)
     parts = Parts(device, quick=given.quick)
-    steps = [parts.reader, parts.decoding, parts.model, parts.beside_decoding]
+    steps = [parts.reader, parts.decoding, parts.model, parts.beside_decoding, parts.stages]
+    if "NULL_CUDA_FOLDER" in os.environ:
+        print("compile is left out: Triton loads what it makes by calls of libcuda that null cards lack")
+    elif device.type == "cuda":
+        steps.append(parts.compiled)
+    failed = False
     for step in [parts.reader] if given.reader else [*[parts.copies] * (name != "cpu"), *steps]:
-        step()
-    return 0
+        try:
+            step()
+        except Exception as error:  # noqa: BLE001 - no reason to lose what the others measure
+            parts.note(step.__name__, "failed", f"{type(error).__name__}: {error}".partition("\n")[0])
+            failed = True
+    return int(failed)
 
 
 if __name__ == "__main__":

@@ -63,5 +63,12 @@ def measure(network: str, device: str, batch: int, plan: Plan) -> Measured:
             load(running, network, made.clients, WARM_UP)
             for _ in range(plan.rounds):
                 made.loop.append(process.submit(loop, plan.seconds).result())
-                made.served.append(load(running, network, made.clients, plan.seconds, device))
+                served = load(running, network, made.clients, plan.seconds, device)
+                made.served.append(served)
+                print(
+                    f"batch {batch}: {made.loop[-1]:.1f} images/s by the loop, {served.rate:.1f} served,"
+                    f" {served.errors} errors, p50 {1000 * served.p50:.1f} ms, p99 {1000 * served.p99:.1f} ms,"
+                    f" GPU {served.busy_text}",
+                    flush=True,
+                )
     return made

@@ -6,6 +6,8 @@ set -o pipefail
 . "$(dirname "$0")/unpacked.sh"
 
 {
-    time timeout 200 python3 -m tests.lab.gpu.ways
-    time timeout 270 python3 -m tests.lab.gpu.parts "$@"
+    failed=0
+    time timeout 200 python3 -m tests.lab.gpu.ways || failed=1
+    time timeout 270 python3 -m tests.lab.gpu.parts "$@" || failed=1
+    exit $failed
 } 2>&1 | tee "$OUT/second.log"

@@ -54,6 +54,10 @@ class Load(NamedTuple):
     p99: float
     busy: float | None = None
 
+    @property
+    def busy_text(self) -> str:
+        return "not read" if self.busy is None else f"{self.busy:.0f} % busy"
+
 
 def load(running: Running, network: str, clients: int, seconds: float, device: str = "") -> Load:
     """Ask for so many seconds by the load generator of `tsctl bench`, over connections that stay.
