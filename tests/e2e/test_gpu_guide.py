@@ -22,8 +22,9 @@ def test_the_commands_work_as_typed(idle: Served, tmp_path: Path) -> None:
 
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
-    assert lines.count("GPU 1 Null Card, 2.0 GiB") == 2, "in `tsctl status`, and in `tsctl describe`"
-    [columns] = [line.split() for line in lines if line.startswith("MODEL")]
+    assert lines.count("GPU 0-1 Null Card, 2.0 GiB each") == 2, "in `tsctl status`, and in `tsctl describe`"
+    assert lines.count("GPU 0-1: Null Card, 2.0 GiB each") == 2, "below the tables of `tsctl ls` and `tsctl top`"
+    columns, _ = (line.split() for line in lines if line.startswith("MODEL"))  # of `ls`, and of `top`
     assert columns[:5] == ["MODEL", "VERSION", "STATE", "WORKERS", "GPU"]
     assert any(line.startswith("doubles 1.0 ready 2/2 0-1 ") for line in lines), done.stdout
     assert any(line.startswith("tsctl_worker_gpu_memory_bytes{") for line in lines)

@@ -11,6 +11,7 @@ from tsctl.client import DaemonClient, model_path
 from tsctl.daemon.tables import size_bars
 from tsctl.errors import hint
 from tsctl.extension import extensions
+from tsctl.gpu_text import card_rows, gpus_of
 from tsctl.options import json_option, model_argument
 from tsctl.streams import echo, echo_json
 from tsctl.terminal.verb import Verb
@@ -32,7 +33,8 @@ def command(socket: Path | None, model: str, as_json: bool) -> None:
     if as_json:
         echo_json(documents)
         return
-    gpus = client.json("GET", "/tsctl/status").get("gpus", ()) if any(map(_gpus_of, documents)) else ()
+    on_gpus = any(gpus_of(each["workers"]) for each in documents)
+    gpus = client.json("GET", "/tsctl/status").get("gpus", ()) if on_gpus else ()
     for index, document in enumerate(documents):
         if index:
             echo()
@@ -42,10 +44,9 @@ def command(socket: Path | None, model: str, as_json: bool) -> None:
 def show(document: dict[str, Any], gpus: Sequence[dict[str, Any]] = ()) -> None:
     """Print a version's document; `gpus` are those of the daemon, as its status tells them."""
     from tsctl import render
-    from tsctl.commands.status import gpu_rows
 
     ours = document["tsctl"]
-    shared = ours["threads"]
+    shared, used = ours["threads"], gpus_of(document["workers"])
     spread = document.get("parallelType", "")
     threads = f"{shared['perWorker']} for each {'process' if spread else 'worker'}, of {shared['cores']} cores"
     if shared["warning"]:
@@ -80,7 +81,7 @@ def show(document: dict[str, Any], gpus: Sequence[dict[str, Any]] = ()) -> None:
             *(row for each in extensions() for row in each.described(ours, time.time())),
             ("parallel", f"{spread}, {document['parallelLevel']} for each worker" if spread else ""),
             ("threads", threads),
-            *(row for gpu, row in enumerate(gpu_rows(gpus)) if gpu in _gpus_of(document)),
+            *card_rows(gpus, used),
             ("timeouts", _timeouts(document)),
             ("limits", _limits(document)),
             *_declared(ours.get("declared"), ours.get("tensors"), ours.get("notes", ())),
@@ -94,13 +95,12 @@ def show(document: dict[str, Any], gpus: Sequence[dict[str, Any]] = ()) -> None:
     if document["workers"]:
         render.heading("Workers")
         on_nodes = any(worker.get("node") for worker in document["workers"])
-        on_gpus = bool(_gpus_of(document))
         rows = [
             (worker["pid"], *([worker.get("node") or "-"] if on_nodes else []), state.lower(),
-             render.bytes_text(worker["memoryUsage"]), *([_on_gpus(worker)] if on_gpus else []), worker["startTime"])
+             render.bytes_text(worker["memoryUsage"]), *([_on_gpus(worker)] if used else []), worker["startTime"])
             for worker, state in zip(document["workers"], _worker_states(ours), strict=False)
         ]  # fmt: skip
-        render.table((">PID", *(["NODE"] if on_nodes else []), "STATE", ">MEMORY", *(["GPU"] if on_gpus else []),
+        render.table((">PID", *(["NODE"] if on_nodes else []), "STATE", ">MEMORY", *(["GPU"] if used else []),
                       "STARTED"), rows)  # fmt: skip
     for section in (each for extension in extensions() for each in extension.sections(ours, time.time())):
         if section.heading:
@@ -222,11 +222,6 @@ def _replacement(replacement: dict[str, Any] | None) -> str:
             return f"{url} failed to replace this version, see below"
     running, queued = replacement["running"], replacement["queued"]
     return f"{url} was replaced, and still finishes {running} running and {queued} waiting requests"
-
-
-def _gpus_of(document: dict[str, Any]) -> set[int]:
-    """Return the numbers of the GPUs that the workers of a version are on."""
-    return {int(gpu) for worker in document["workers"] for gpu in worker.get("gpuMemory", ())}
 
 
 def _on_gpus(worker: dict[str, Any]) -> str:

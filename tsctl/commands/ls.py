@@ -8,6 +8,7 @@ import click
 from tsctl.client import DaemonClient
 from tsctl.errors import hint
 from tsctl.extension import extensions
+from tsctl.gpu_text import card_rows, gpus_of, held_text
 from tsctl.options import json_option
 from tsctl.streams import echo, echo_json
 from tsctl.terminal.verb import Verb
@@ -28,10 +29,12 @@ def command(socket: Path | None, as_json: bool) -> None:
 
     REQ/S is the recent arrival rate. ERRORS and P99, the latency within which 99 % were answered, are
     those of the last minute. TRAFFIC is a version's share of the requests if its model has a route.
-    GPU has the numbers of the GPUs that its workers are on, and what they hold there together.
+    GPU has the numbers of the GPUs that its workers are on, and what they hold there together; the GPUs'
+    names and memory follow the table.
     Names are never cut: a narrow terminal shows fewer columns, and --json shows all.
     """
-    models = DaemonClient(socket).json("GET", "/tsctl/status")["models"]
+    status = DaemonClient(socket).json("GET", "/tsctl/status")
+    models = status["models"]
     if as_json:
         echo_json(models)
         return
@@ -43,6 +46,8 @@ def command(socket: Path | None, as_json: bool) -> None:
     models = worst_first(models)
     table = columns(models)
     render.table([title for title, _ in table], zip(*(cells for _, cells in table), strict=True), drop=dropped(models))
+    for title, text in card_rows(status.get("gpus", ()), gpus_of(models)):
+        echo(f"{title}: {text}")
     failed = [f"{model['name']}/{model['version']}" for model in models if model["state"] == "failed"]
     crashing = [f"{model['name']}/{model['version']}" for model in models if model["state"] == "crashing"]
     if crashing:
@@ -60,7 +65,6 @@ def dropped(models: list[dict[str, Any]]) -> tuple[str, ...]:
 def columns(models: list[dict[str, Any]]) -> list[tuple[str, list[Any]]]:
     """Return the titles and cells of the columns."""
     from tsctl import render
-    from tsctl.gpu_text import held_text
 
     several = {model["name"] for model in models if not model["default"]}
     recent, told = [model["recent"] for model in models], [beside_state(model) for model in models]

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from tsctl.client import DaemonClient
+from tsctl.gpu_text import card_rows
 from tsctl.launch import further_addresses
 from tsctl.options import json_option
 from tsctl.streams import echo_json
@@ -39,7 +40,7 @@ def command(socket: Path | None, as_json: bool) -> None:
             ("control", status["socket"]),
             ("model store", status["modelStore"] or "none"),
             ("state", status["stateDir"]),
-            *gpu_rows(status.get("gpus", ())),
+            *card_rows(status.get("gpus", ())),
             ("models", f"{ready} of {len(models)} ready" if models else "none"),
             ("requests", f"{sum(m['running'] for m in models)} running, {sum(m['queued'] for m in models)} waiting"),
             *last_minute(models),
@@ -51,15 +52,6 @@ def command(socket: Path | None, as_json: bool) -> None:
 
 def _in_trouble(models: Sequence[dict[str, Any]]) -> list[str]:
     return [f"{each['name']}/{each['version']} ({', '.join(found)})" for each in models if (found := troubles_of(each))]
-
-
-def gpu_rows(gpus: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
-    from tsctl.render import bytes_text
-
-    return [
-        (f"GPU {number}", f"{gpu['name']}, {bytes_text(gpu['memory'])}" if gpu["name"] else "NVIDIA")
-        for number, gpu in enumerate(gpus)
-    ]
 
 
 def troubles(status: dict[str, Any]) -> list[tuple[str, str]]:

@@ -20,4 +20,4 @@ class LiveExtension(Extension):
     def install(self, kernel: Kernel) -> Service:
         from tsctl.daemon.extensions.live.counts import LiveService
 
-        return LiveService(kernel.registry, kernel.fields, kernel.observation.events, kernel.clock)
+        return LiveService(kernel.registry, kernel.fields, kernel.gpus, kernel.observation.events, kernel.clock)

@@ -2,6 +2,7 @@
 
 time, started         now, and when the daemon started, seconds since the epoch
 pid, version          of the daemon
+gpus                  those of the daemon, as in `/tsctl/status`
 memory                of `--models-memory`: bytes by device, `budget` and `used` by all models; empty without a budget
 models                each registered version:
 
@@ -40,6 +41,7 @@ from tsctl.daemon.api.management.describe import FieldsOf, gpu_memory, no_fields
 from tsctl.daemon.api.management.status import tsctl_version
 from tsctl.daemon.api.openapi import STRING, answer, listed, members, operation, query_parameters, whole
 from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.machine.gpu import Gpus
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.core.texts.json_text import json_bytes
 from tsctl.daemon.declarations import VersionView
@@ -72,8 +74,8 @@ OPERATIONS = {
 
 
 class LiveService(Service):
-    def __init__(self, registry: Registry, fields: Fields, events: Events, clock: Clock) -> None:
-        self._registry, self._fields = registry, fields
+    def __init__(self, registry: Registry, fields: Fields, gpus: Gpus, events: Events, clock: Clock) -> None:
+        self._registry, self._fields, self._gpus = registry, fields, gpus
         self.streams = EventStreams(events, clock)
         batches = partial(answer_batches, registry)
         self._routes = word_routes({"live": self._answer_counts, "batches": batches, "events": self.streams.answer})
@@ -87,7 +89,8 @@ class LiveService(Service):
 
     def _answer_counts(self, exchange: Exchange) -> None:
         fields = self._fields
-        document = live_document(self._registry, fields.started, time.time(), fields.of) | fields.own()
+        document = live_document(self._registry, fields.started, time.time(), fields.of)
+        document |= {"gpus": self._gpus.document} | fields.own()
         exchange.respond(Response(200, json_bytes(document), (JSON,)))
 
 

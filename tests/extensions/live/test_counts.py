@@ -10,6 +10,7 @@ import pytest
 from tests.api.house import House
 from tsctl.daemon.api.management.status import tsctl_version
 from tsctl.daemon.core.job import Reply
+from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.extensions.live.batches import batches_document
 from tsctl.daemon.extensions.live.counts import live_document
 from tsctl.daemon.metrics.histogram import FINE
@@ -63,6 +64,14 @@ def test_each_number_of_a_version_stands_under_its_own_name_with_the_daemons(hou
     assert place["pid"] == os.getpid() and 0 < place["cpuSeconds"] < 1e6 < place["memory"]
     (batch,) = batches_document(model, 0, 5000.0)["batches"]
     assert batch["time"] == pytest.approx(4999.02)
+
+
+def test_the_gpus_are_those_of_the_daemons_status(tmp_path: Path) -> None:
+    house = House(tmp_path, gpus=[Card(index=0, uuid="GPU-a", name="H100", total=4096)])
+
+    told = ask(house, "/tsctl/live")["gpus"]
+
+    assert told == ask(house, "/tsctl/status")["gpus"] == [{"name": "H100", "uuid": "GPU-a", "memory": 4096}]
 
 
 def test_the_age_of_the_daemon_is_on_its_own_clock(house: House) -> None:

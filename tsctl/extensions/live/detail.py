@@ -17,7 +17,7 @@ from tsctl.extensions.live.columns import (
     width,
     within,
 )
-from tsctl.extensions.live.figures import Document, Key, ModelFigures, share_text
+from tsctl.extensions.live.figures import Document, Key, ModelFigures, cards_of, share_text
 from tsctl.extensions.live.happened import batch_lines, block_rows, event_block
 from tsctl.extensions.live.past import Past
 from tsctl.render import best_size_text, number_text, short_bytes, state_style
@@ -64,7 +64,7 @@ def detail(
     if model is not None and past.latest is not None:
         routed = route_lines(models, model, size.columns)
         routed += [[line] for each in extensions() for line in each.evidence(model.now)]
-        about = _about(model, past.pace(key), size.columns, past.latest["time"])
+        about = _about(model, past.pace(key), size.columns, past.latest)
         top += [*about, *routed, *([[]] if routed else [])]
     room = max(0, size.rows - len(top) - 1)
     below = event_block(events, size.columns, block_rows(len(events), room, max(_BATCHES, room - _EVENTS)), named=False)
@@ -92,7 +92,7 @@ def _head(latest: Document | None, key: Key, model: ModelFigures | None, columns
     return [line]
 
 
-def _about(model: ModelFigures, pace: Sequence[float], columns: int, moment: float) -> list[Line]:
+def _about(model: ModelFigures, pace: Sequence[float], columns: int, latest: Document) -> list[Line]:
     now = model.now
     p50, p99 = ("-" if each is None else f"{number_text(each)} ms" for each in (model.p50, model.p99))
     oldest = f", the oldest for {number_text(now['oldestMs'])} ms" if now["oldestMs"] is not None else ""
@@ -109,12 +109,11 @@ def _about(model: ModelFigures, pace: Sequence[float], columns: int, moment: flo
         _counts("expired", now["expired"]),
     ]  # fmt: skip
     restarting = f", {now['restarting']} restarting" if now["restarting"] else ""
-    workers = [f"{now['ready']} of {now['wanted']} workers ready{restarting}"]
+    cpu = f", {short(model.cpu)} CPUs" if model.cpu is not None else ""
+    workers = [f"{now['ready']} of {now['wanted']} workers ready{restarting}{cpu}", *cards_of(latest, [model])]
     workers += map(_worker, now["workers"])
-    if model.cpu is not None:
-        workers[0] += f", {short(model.cpu)} CPUs"
     lines = [*flowing(doing, columns, 3), *flowing(batching, columns, 3), *flowing(workers, columns, 2)]
-    for text, style in (line for each in extensions() for line in each.state(now, moment)):
+    for text, style in (line for each in extensions() for line in each.state(now, latest["time"])):
         said = flowing(text.split(", "), columns, 3, ", ")
         lines += [[part._replace(style=style) for part in line] for line in said]
     if best := best_size_text(now.get("learned", {}), now["batchSize"]):

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tsctl.gpu_text import card_rows, gpus_of
+
 Key = tuple[str, str]  # name and version
 Document = Mapping[str, Any]
 
@@ -50,6 +52,12 @@ def figures(before: Document | None, after: Document) -> list[ModelFigures]:
         _figures(model, known.get(key_of(model)), seconds, several=names.count(model["name"]) > 1)
         for model in after["models"]
     ]
+
+
+def cards_of(latest: Document | None, models: Sequence[ModelFigures]) -> list[str]:
+    """Return a text on the GPUs that these versions are on, for each kind."""
+    gpus = () if latest is None else latest.get("gpus", ())  # not of a daemon of before
+    return [": ".join(row) for row in card_rows(gpus, gpus_of(each.now for each in models))]
 
 
 def share_text(model: Document) -> str:

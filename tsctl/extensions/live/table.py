@@ -19,7 +19,7 @@ from tsctl.extensions.live.columns import (
     width,
     within,
 )
-from tsctl.extensions.live.figures import Document, ModelFigures, share_text
+from tsctl.extensions.live.figures import Document, ModelFigures, cards_of, share_text
 from tsctl.extensions.live.happened import block_rows, event_block
 from tsctl.extensions.live.past import Past
 from tsctl.extensions.live.view import View, next_order, ordered, selected_index
@@ -37,7 +37,7 @@ _KEPT = ("READY", "REQ/S")  # columns of numbers that stay before names are cut
 _LEAST_ROWS = 4  # of models, before events have room
 
 
-def gpus_of(held: Mapping[str, int | None]) -> str:
+def _held_on(held: Mapping[str, int | None]) -> str:
     """Return the numbers of a version's GPUs, and what its workers hold there, `0-3 61G`; too long, how many."""
     text = held_text(held, render.short_bytes)
     return text if width(text) <= _GPU_WIDTH else f"{len(held)} GPUs"
@@ -62,7 +62,7 @@ COLUMNS = (
     Column("QUEUE", 5, lambda each: short(each.now["queued"])),
     Column("CPU", 4, lambda each: short(each.cpu)),
     Column("MEM", 5, lambda each: render.short_bytes(each.memory)),
-    Column(_GPU, _GPU_WIDTH, lambda each: gpus_of(each.now.get("gpuMemory", {}))),
+    Column(_GPU, _GPU_WIDTH, lambda each: _held_on(each.now.get("gpuMemory", {}))),
 )
 # Left out in this order where a terminal is narrow; the activity, which shrinks first, goes between these.
 _DROPPED = ("CPU", "P50 ms", "MEM", _GPU, "BATCH", _ACTIVITY, _SHARE, "QUEUE", "P99 ms", "ERR/S", "READY", "REQ/S")
@@ -95,6 +95,7 @@ def once(past: Past, columns: int) -> list[Line]:
     for each in models:
         line = _row(each, kept, name)
         lines.append([*line, Styled("  "), state_of(each)] if state else line)
+    lines += [[Styled(text)] for text in cards_of(past.latest, models)]
     return [within(line, columns) for line in lines]
 
 
@@ -119,6 +120,7 @@ def head(latest: Document | None, models: Sequence[ModelFigures], columns: int, 
         f"{sum(each.now['queued'] for each in models)} queued",
         f"{short(sum(cpu))} CPUs" if cpu else "",
         f"{render.short_bytes(sum(each.memory for each in models))} memory",
+        *cards_of(latest, models),
         *(fact for each in extensions() for fact in each.overview(latest)),
     ]
     return [first, *flowing(facts, columns, 3), []]

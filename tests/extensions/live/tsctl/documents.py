@@ -25,7 +25,9 @@ def model(name: str = "m", version: str = "1.0", **facts: Any) -> dict[str, Any]
 def live(time: float, *models: dict[str, Any], started: float = 1000.0) -> dict[str, Any]:
     """Return a live document."""
     up = time - started
-    return {"time": time, "started": started, "upSeconds": up, "pid": 42, "version": "9.9", "models": list(models)}
+    gpus = [{"name": "A Card", "uuid": f"GPU-{number}", "memory": 2**32} for number in range(8)]
+    about = {"time": time, "started": started, "upSeconds": up, "pid": 42, "version": "9.9", "gpus": gpus}
+    return about | {"models": list(models)}
 
 
 def answered(total: int, failed: int = 0, **facts: Any) -> dict[str, Any]:

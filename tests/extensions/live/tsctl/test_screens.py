@@ -185,11 +185,13 @@ WORKER = {"pid": 7, "state": "READY", "memory": 2**20, "cpuSeconds": 0.0, "gpuMe
     [
         ({"learned": LEARNED}, [], 80, "best size 1: a batch of 8 takes as long as 8 requests (learned)"),
         ({"workers": [WORKER]}, [], 80, "7 ready 1.0M GPU 0 3.0G GPU 2"),
+        ({"gpuMemory": {"0": 3 * 2**30}}, [], 80, "1 of 1 workers ready, 0 CPUs · GPU 0: A Card, 4.0 GiB"),
         ({}, [batch(1)], 200, "a request had been held for the maximum delay"),
     ],
     ids=[
         "the size that was learned, as in describe",
         "GPUs of a worker",
+        "their names and memory",
         "words for a reason",
     ],
 )
@@ -206,19 +208,27 @@ def test_a_version_that_is_gone_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("held", "text"),
+    ("held", "text", "card"),
     [
-        pytest.param({"0": None}, "0", id="nothing is told yet"),
-        pytest.param({"0": 3 * 2**30, "1": None}, "0-1 3.0G", id="several, one of which tells"),
-        pytest.param({"0": 2**30, "2": 2**30, "3": 2**30, "7": 2**30}, "4 GPUs", id="their numbers are too long"),
+        pytest.param({"0": None}, "0", "GPU 0: A Card, 4.0 GiB", id="nothing is told yet"),
+        pytest.param(
+            {"0": 3 * 2**30, "1": None}, "0-1 3.0G", "GPU 0-1: A Card, 4.0 GiB each", id="several, one of which tells"
+        ),
+        pytest.param(
+            {"0": 2**30, "2": 2**30, "3": 2**30, "7": 2**30}, "4 GPUs", "GPU 0,2-3,7: A Card, 4.0 GiB each",
+            id="their numbers are too long",
+        ),
     ],
-)
-def test_the_table_has_the_gpus_of_a_version_if_any_has_some(held: dict[str, int | None], text: str) -> None:
+)  # fmt: skip
+def test_the_table_has_the_gpus_of_a_version_if_any_has_some(held: dict[str, int | None], text: str, card: str) -> None:
     on_the_cpu, _ = pair = busy("other")
     assert "GPU" not in texts(once(past_of(pair), 10_000))[0].split()
 
-    head, first, second = texts(once(past_of(busy(gpuMemory=held), (on_the_cpu, on_the_cpu)), 10_000))
+    past = past_of(busy(gpuMemory=held), (on_the_cpu, on_the_cpu))
+    head, first, second, named = texts(once(past, 10_000))
 
+    assert named == card, "their names and memory are below the table, and on the screen above it"
+    assert any(line.endswith(f" · {card}") for line in texts(screen(past, View(), ScreenSize(200, 24))))
     assert head.split()[-3:] == ["MEM", "GPU", "STATE"]
     end = head.index("GPU") + len("GPU")
     assert (first[end - 9 : end].strip(), second[end - 9 : end].strip()) == (text, "-")
