@@ -25,7 +25,7 @@ def best_parts(together: Together, jobs: int, workers: int, batch_size: int, tur
     k simultaneous batches take the time learned for k busy workers (traffic/times.py): where workers share cores,
     splitting saves nothing, and where each has its own, splitting saves all but the fixed cost. While clients are
     between an answer and their next request, smaller batches of the others keep the workers busy: the clients are split
-    into more shares than there are workers. How many more makes little difference, so a few numbers are compared.
+    into more shares than there are workers, which run them all in turn. A few numbers of shares are compared.
 
     Jobs over `batch_size` wait for the next round.
 
@@ -55,7 +55,7 @@ def best_parts(together: Together, jobs: int, workers: int, batch_size: int, tur
                 continue
             cycle = seconds + back
             company = min(size * cycle / (2 * jobs), max(0.0, turnarounds.latest(size) - back))
-            rate = min(parts * size / seconds, jobs / (cycle + company))
+            rate = min(parts * min(jobs / shares, size) / seconds, jobs / (cycle + company))
             if rate > most * WORTH_IT:
                 best, share, most = parts, size, rate
     return best, share

@@ -60,6 +60,14 @@ def test_while_clients_are_on_their_way_back_batches_of_the_others_are_smaller(t
     assert best_parts(together(4), 16, 2, 8, turnarounds) == (2, share)
 
 
+def test_shares_that_wait_for_a_worker_are_no_faster_than_the_workers_run_them_in_turn() -> None:
+    turnarounds = Survival()
+    for _ in range(100):
+        turnarounds.add_time(0.03)
+
+    assert best_parts(together(4), 16, 4, 8, turnarounds) == (4, 4)  # six shares of three: two of them wait
+
+
 @pytest.mark.parametrize(
     ("cores", "idle", "busy", "rate", "parts"),
     [
