@@ -8,7 +8,6 @@ def predict(sound: Audio) -> float:
 
 import importlib.util
 import io
-import math
 import struct
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
@@ -21,6 +20,8 @@ Samples = np.ndarray[Any, np.dtype[np.float32]]
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE  # `wFormatTag` of WAVE
 _CODECS = {0x0002: "ADPCM", 0x0006: "A-law", 0x0007: "µ-law", 0x0011: "IMA ADPCM", 0x0055: "MP3"}
 _TAKEN = "send WAV, FLAC or Ogg"
+# Of libsndfile: channels and samples a second at most, and the length of a file whose program wrote into a pipe.
+_MOST_CHANNELS, _FASTEST, _UNKNOWN = 1024, 2**31 - 1, 2**63 - 1
 # What soundfile does not read, by how a file begins: from which byte, and what it is.
 _OTHERS = (
     (4, b"ftyp", "an MP4 or M4A file"), (0, b"\x1aE\xdf\xa3", "a WebM or Matroska file"), (0, b"#!AMR", "an AMR file"),
@@ -155,7 +156,7 @@ def _wave_of(form: bytes, data: memoryview) -> _Wave | None:
     if tag == _EXTENSIBLE and len(form) == 26:
         (tag,) = struct.unpack_from("<H", form, 24)
     if (tag == _PCM and bits in (8, 16, 24, 32)) or (tag == _FLOAT and bits in (32, 64)):
-        if not count or not rate:
+        if not 1 <= count <= _MOST_CHANNELS or not 1 <= rate <= _FASTEST:
             raise UnreadablePayload(f"the WAV file says that it has {count} channels and {rate} samples a second")
         return _Wave(tag == _FLOAT, bits // 8, count, rate, data)
     if importlib.util.find_spec("soundfile") is not None:
@@ -201,8 +202,9 @@ def _by_soundfile(encoded: bytes | bytearray, admit: Callable[[int], None] | Non
         ) from None
     try:
         with soundfile.SoundFile(io.BytesIO(encoded)) as file:
-            if not 0 <= file.frames < math.inf or not file.channels or not file.samplerate:
-                raise UnreadablePayload(f"the {known or 'sound'} file does not say how long it is")
+            if not 0 <= file.frames < _UNKNOWN or not file.channels or not file.samplerate:
+                why = "does not say how long it is: encode it into a file, not into a pipe"
+                raise UnreadablePayload(f"the {known or 'sound'} file {why}")
             _bound(file.frames, file.channels, admit)
             values = file.read(file.frames, dtype="float32", always_2d=True)
             return Audio(np.ascontiguousarray(values.T), int(file.samplerate))

@@ -22,6 +22,11 @@ INTERPOLATIONS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
 MOST_SIDE = 2048  # pixels: an image may be 16 times as long as wide
 _CONFIG, _PREPROCESSOR, _NAMES = "config.json", "preprocessor_config.json", "index_to_name.json"
 _SETTINGS = ("mean", "std", "resize", "crop", "interpolation")
+# Of Hugging Face's files: how names of steps begin, the steps that are done here or change no pixel, and classes whose
+# code does other things than their files say (LeViT's resizes to 256/224 of `size`).
+_OF_STEPS = ("do_", "rescale_offset")
+_STEPS = {"do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_convert_rgb", "do_reduce_labels"}
+_OTHERWISE = ("Levit", "PPLCNet")
 _CONVNEXT_SQUASHES_FROM = 384  # pixels: transformers' ConvNextImageProcessor then crops nothing
 
 
@@ -226,6 +231,8 @@ def _document(path: Path) -> dict[str, Any]:
         if path.name == _CONFIG:
             return {}
         raise HandlerError(f"{path.name} is not JSON: {error}") from None
+    if not isinstance(document, dict) and path.name != _CONFIG:
+        raise HandlerError(f"{path.name} is no JSON object")
     return document if isinstance(document, dict) else {}
 
 
@@ -264,6 +271,12 @@ def _transformers(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings in Hugging Face's preprocessor_config.json; none for one that is not about images."""
     if not document.keys() & {"image_mean", "image_std", "do_resize", "crop_size"}:
         return {}
+    further = [f"`{name}`" for name in document if name.startswith(_OF_STEPS) and name not in _STEPS and document[name]]
+    kinds = (document.get(f"{name}_type") for name in ("image_processor", "feature_extractor"))
+    further += [kind for kind in kinds if isinstance(kind, str) and kind.startswith(_OTHERWISE)]
+    if further:
+        why = f"its {further[0]} is not done here (a subclass with an `image_processing` of its own may)"
+        return dict.fromkeys(_SETTINGS, _Unknown(why))
     found: dict[str, Any] = {}
     factor = document.get("rescale_factor", 1 / 255)
     if document.get("do_rescale", True) is not True or type(factor) is not float or not abs(factor * 255 - 1) <= 1e-3:
@@ -273,6 +286,8 @@ def _transformers(document: Mapping[str, Any]) -> dict[str, Any]:
     else:
         for name in ("mean", "std"):
             found[name] = _read_of_file(name, document.get(f"image_{name}"))
+        if document.get("include_top") is True and not isinstance(found["std"], _Unknown):  # divided twice
+            found["std"] = tuple(each * each for each in found["std"])
     number = document.get("resample")
     if type(number) is int and 0 <= number < len(INTERPOLATIONS):
         found["interpolation"] = INTERPOLATIONS[number]

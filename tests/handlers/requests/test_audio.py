@@ -37,6 +37,12 @@ def wav(data: bytes, *, tag: int = 1, bits: int = 16, count: int = 2, rate: int 
     return b"RIFF" + struct.pack("<I", 0) + b"WAVE" + chunk(b"fmt ", form) + chunk(b"data", data)
 
 
+def broken(at: int, form: str, value: int) -> bytes:
+    encoded = bytearray(wav(b""))
+    struct.pack_into(form, encoded, at, value)
+    return bytes(encoded)
+
+
 def refusal(encoded: bytes) -> str:
     with pytest.raises(UnreadablePayload) as raised:
         decode_audio(encoded)
@@ -119,7 +125,9 @@ def test_any_bytes_are_a_sound_or_unreadable(tail: bytes) -> None:
         pytest.param(b"RIFF\0\0\0\0WAVE", "its chunk `data` is missing", id="no samples"),
         pytest.param(b"RIFF\0\0\0\0WAVE" + chunk(b"data", b"12"), "its chunk `fmt ` is missing", id="no format"),
         pytest.param(wav(b"", count=0), "0 channels and 8000 samples a second", id="no channels"),
+        pytest.param(broken(22, "<H", 1025), "1025 channels and 8000 samples a second", id="too many channels"),
         pytest.param(wav(b"", rate=0), "2 channels and 0 samples a second", id="no rate"),
+        pytest.param(broken(24, "<I", 1 << 31), "2 channels and 2147483648 samples a second", id="no clock is so fast"),
         pytest.param(b"\0\0\0\x20ftypM4A ", "is an MP4 or M4A file, which is not read as sound here", id="M4A"),
         pytest.param(b"\x89PNG\r\n", "is an image (PNG), which is not read as sound here: send WAV", id="PNG"),
         pytest.param(b"\x1aE\xdf\xa3", "a WebM or Matroska file", id="WebM"),
@@ -233,3 +241,13 @@ def test_a_compressed_sound_is_bounded_before_it_is_decoded_and_a_damaged_one_is
     )
     monkeypatch.setattr(Audio, "MAX_SAMPLES", 100_000)
     assert refusal(body) == "the sound has 200000 samples in 1 channel; at most 100000 in all are read"
+
+
+def test_a_file_whose_program_wrote_into_a_pipe_does_not_say_how_long_it_is() -> None:
+    soundfile = pytest.importorskip("soundfile")
+    file = io.BytesIO()
+    soundfile.write(file, np.zeros(8000), 8000, format="FLAC")
+    head = bytearray(file.getvalue())
+    head[21:26] = bytes([head[21] & 0xF0, 0, 0, 0, 0])  # the number of samples in STREAMINFO (RFC 9639): unknown
+
+    assert refusal(bytes(head)) == "the FLAC file does not say how long it is: encode it into a file, not into a pipe"

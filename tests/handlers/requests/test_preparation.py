@@ -118,6 +118,11 @@ def test_what_is_not_known_of_timms_file_is_refused(given: str, tmp_path: Path) 
             ((0.0,) * 3, (1.0,) * 3, (384, 384), (384, 384), "bicubic"),
             id="0 to 1",
         ),
+        pytest.param(
+            VIT | {"include_top": True, "rescale_offset": False, "do_pad": None, "do_convert_rgb": True},
+            ((0.5,) * 3, (0.25,) * 3, (384, 384), (384, 384), "bicubic"),
+            id="EfficientNet, which divides twice",
+        ),
     ],
 )
 def test_hugging_faces_file_is_read(tmp_path: Path, document: dict[str, Any], expected: tuple[Any, ...]) -> None:
@@ -154,6 +159,7 @@ def test_a_config_json_of_anybody_elses_says_nothing(tmp_path: Path, content: st
     assert read(tmp_path, preprocessor={"sampling_rate": 16000, "do_normalize": True}) == IMAGENET, "of speech"
     (tmp_path / "preprocessor_config.json").write_text("{")
     assert refusal(tmp_path).startswith("preprocessor_config.json is not JSON")
+    assert refusal(tmp_path, preprocessor=[1]) == "preprocessor_config.json is no JSON object"
 
 
 @pytest.mark.parametrize(
