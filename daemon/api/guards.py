@@ -172,14 +172,12 @@ def cors_headers(config: Config) -> tuple[tuple[str, str], ...]:
 
 
 def with_preflight(application: Application) -> Application:
-    """Answers that pages of other origins may read (CORS): the operator names the origin, the methods and the headers.
+    """Return an application that answers a browser's own question (CORS), and passes any other request on.
 
     Only an address without management commands sends these headers: a page in an operator's browser must never manage
     models. Names and effect are TorchServe's (0.12, NettyUtils.java): each answer carries the headers that are set. A
     browser asks first whether it may send a request (Fetch, section 3.2.2), without a token, and is answered without
     one.
-
-    Return an application that answers a browser's question itself, and passes any other request on.
     """
 
     def answer(exchange: Exchange) -> None:

@@ -6,7 +6,7 @@ BodyTooLong         413, the body exceeds the client's own limit
 """
 
 import math
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from urllib.parse import unquote
 
 from tsctl.daemon.core.errors import DaemonError, Forbidden
@@ -55,7 +55,6 @@ class LimitedClient(Protocol):
 
     Attributes:
         name: under which its answers are counted.
-        holder: under which its share of what clients share is counted: two words.
         models: patterns of the names of models that the client may use; None for all.
         low_priority: all its requests have low priority, whatever they ask for.
     """
@@ -63,9 +62,6 @@ class LimitedClient(Protocol):
     name: str
     models: tuple[str, ...] | None
     low_priority: bool
-
-    @property
-    def holder(self) -> str: ...
 
     def may_use(self, model: str) -> bool:
         """Return whether the client may use a model."""
@@ -96,11 +92,17 @@ class Clients(Protocol):
         """Return the client with this key; None if there is none."""
 
 
-def holder_of(client: LimitedClient | None, peer: str) -> str:
-    """Return the name under which a client's share is counted; of an unknown one the address without the port."""
-    return client.holder if client is not None else unquote(peer.rpartition(":")[0]).strip("[]")
+class ShareHolder(NamedTuple):
+    """A client that has a share of what clients share: a known one by its name, else the address without the port."""
+
+    name: str
+    known: bool
 
 
-def is_known(holder: str) -> bool:
-    """Return whether a share is a known client's, whose name has a space, as no address has."""
-    return " " in holder
+NOBODY = ShareHolder("", known=False)
+
+
+def holder_of(client: LimitedClient | None, peer: str) -> ShareHolder:
+    """Return the client in whose share a request counts."""
+    address = unquote(peer.rpartition(":")[0]).strip("[]")
+    return ShareHolder(address, known=False) if client is None else ShareHolder(client.name, known=True)

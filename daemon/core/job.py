@@ -22,6 +22,7 @@ from enum import IntEnum, auto
 from typing import Any, Final, NamedTuple, Protocol
 
 from tsctl.daemon.core.arena import SHARED_FROM, Payload
+from tsctl.daemon.core.client import NOBODY
 from tsctl.daemon.core.errors import DaemonError, Stopping
 from tsctl.daemon.core.states import IllegalTransition
 from tsctl.daemon.core.timing import Timing
@@ -309,7 +310,7 @@ class Job:
         held_up: its worker may have waited for a client that reads slowly: its own, or another of the batch.
         unnamed: its client named no version; metrics tell these apart, as TorchServe does.
         caller: the connection of the request, or None.
-        client: the name of a known client, or the client's address; set where a client's share counts, else empty.
+        client: in whose share the job counts; `NOBODY` where none is counted.
         caller_stats: the version's record of that connection; opaque here.
         held: since when the job waits beside an idle worker, or None.
         timing: receives the times of the job's batch, or None.
@@ -393,7 +394,7 @@ class Job:
         self.timing: Timing | None = None
         self.infer: object = None
         self.mark: object = None
-        self.client = ""
+        self.client = NOBODY
         self.watchers: tuple[JobWatcher, ...] = ()
         self._deliver = deliver
         self._stream = stream

@@ -10,7 +10,6 @@ machine that stops may lose the last ones.
 """
 
 import contextlib
-import errno
 import fcntl
 import logging
 import os
@@ -195,16 +194,19 @@ class Journal:
                 os.replace(self._file, self._older)
                 self._open()
             assert self._descriptor is not None
-            if os.write(self._descriptor, data) == len(data):
-                self._read += len(data)
-                self.error = ""
-                return True
-            os.ftruncate(self._descriptor, self._read)  # only a part had room on the disk
-            reason: str | None = os.strerror(errno.ENOSPC)
+            written = 0
+            try:
+                while written < len(data):  # the write after one that had room for a part fails, and tells why
+                    written += os.write(self._descriptor, data[written:])
+            except OSError:
+                os.ftruncate(self._descriptor, self._read)
+                raise
+            self._read += len(data)
+            self.error = ""
+            return True
         except OSError as error:
-            reason = error.strerror
-        self.error = f"cannot write `{self._file}`: {reason}"
-        return False
+            self.error = f"cannot write `{self._file}`: {error.strerror}"
+            return False
 
     def close(self) -> None:
         """Close the files; they are opened again if needed."""

@@ -73,7 +73,7 @@ class ValueKind:
             ValueError: the value is invalid; the message describes valid ones.
         """
         try:
-            value = self.native(text)
+            value = self.native("" if self.numeric and "_" in text else text)  # 1_0 is ten to Python alone
         except ValueError:
             raise ValueError(self.what) from None
         return self.read(value)

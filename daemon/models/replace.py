@@ -31,7 +31,7 @@ from tsctl.daemon.models.version import ModelVersion
 
 
 def keep(request: Registration, old: ModelVersion) -> Registration:
-    """The settings that a replacement keeps.
+    """Return the request with what was asked for the old version, where the request asks for nothing.
 
         asked for in the request                          wins
         asked for at the registration, `set`, scaled      kept, also if the new archive has another value
@@ -40,8 +40,6 @@ def keep(request: Registration, old: ModelVersion) -> Registration:
     So nothing that was chosen for a version is lost when its archive is replaced; `reset` (`register --replace
     --reset`) begins with the request alone. Without any chosen number of workers, the present number is the fallback.
     The handler, the name and the runtime belong to the archive, and are not kept.
-
-    Return the request with the values that were asked for the old version, where the request asks for none.
     """
     asked, before = request.overrides, old.request.overrides
     values = {name: before.said[name] for name in before.said if _is_kept(name, asked)} | asked.said

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from tsctl.daemon.core.client import ShareHolder
 from tsctl.daemon.core.job import Job, Param
 
 
@@ -12,14 +13,14 @@ class RequestFacts(NamedTuple):
     Attributes:
         method, target: of the request; over gRPC, `POST` and the method's path.
         began: when its headers were complete, on the daemon's clock.
-        holder: the name of a known client, or the client's address.
+        holder: the client in whose share the request counts.
         repeated: repeats the request as a plain prediction; None if none would.
     """
 
     method: str
     target: str
     began: float
-    holder: str
+    holder: ShareHolder
     repeated: Sequence[Param] | None
 
 

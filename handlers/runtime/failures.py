@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+from collections.abc import Sequence
 from typing import cast
 
 from tsctl.handlers import wire
@@ -38,9 +39,9 @@ def tell_failure(error: BaseException, model_dir: str) -> str:
     return text
 
 
-def bad_request(row: wire.Row, error: BaseException) -> wire.Answer:
-    """Return the answer to a row that the handler cannot read."""
-    return failure(f"{message_of(error)} (Request {row.id}){advice_for(row)}", 400, "BadRequestException")
+def bad_request(row: wire.Row, error: BaseException, instead: str = "") -> wire.Answer:
+    """Return the answer to a row that the handler cannot read; `instead` as for `failed`."""
+    return failure(f"{instead or message_of(error)} (Request {row.id}){advice_for(row)}", 400, "BadRequestException")
 
 
 def _in_words(error: BaseException) -> str:
@@ -48,8 +49,24 @@ def _in_words(error: BaseException) -> str:
     return f"{name}: {text}" if text else name
 
 
-def failed(row: wire.Row, error: BaseException) -> wire.Answer:
-    """Return the answer to a row for which the handler raised; an exception of any class, whatever its methods do."""
+def failed_together(rows: Sequence[wire.Row], error: BaseException) -> list[wire.Answer]:
+    """Return the answers to rows for which the handler raised once.
+
+    The exception's text may quote one of them, and it is not known which: other clients must not read that. Where all
+    are equal, as in a measurement, it is about each of them.
+    """
+    if all((row.params, row.headers) == (rows[0].params, rows[0].headers) for row in rows):
+        return [failed(row, error) for row in rows]
+    instead = f"the handler raised for {len(rows)} requests together; the model's log has the exception"
+    return [failed(row, error, instead) for row in rows]
+
+
+def failed(row: wire.Row, error: BaseException, instead: str = "") -> wire.Answer:
+    """Return the answer to a row for which the handler raised; an exception of any class, whatever its methods do.
+
+    Args:
+        instead: told in place of the exception's text, unless that was meant for all clients of the batch.
+    """
     kind = type(error)  # not `isinstance`, which reads an instance's `__class__`, too
     if issubclass(kind, PredictionException):
         try:
@@ -60,12 +77,15 @@ def failed(row: wire.Row, error: BaseException) -> wire.Answer:
             status, message = 500, text_of(error)
         return failure(excerpt(message), status)
     if issubclass(kind, UnreadablePayload):
-        return bad_request(row, error)
+        return bad_request(row, error, instead)
     if issubclass(kind, InvalidResult):
         return failure(f"{message_of(error)} (Request {row.id})")
     if issubclass(kind, NotSerialisable):
-        return failure(f"Unsupported model output data type. {message_of(error)} (Request {row.id})")
+        return failure(f"Unsupported model output data type. {instead or message_of(error)} (Request {row.id})")
     what = _in_words(error)
-    if is_out_of_memory(error) or "CUDA" in what:
-        return failure(f"Out of resources. {what} (Request {row.id})", 507)
-    return failure(f"Prediction failed: {what} (Request {row.id}){advice_for(row)}")
+    crowded = is_out_of_memory(error)  # whose text tells of memory alone
+    if crowded or "CUDA" in what:
+        return failure(
+            f"Out of resources. {what if crowded or not instead else instead.capitalize()} (Request {row.id})", 507
+        )
+    return failure(f"Prediction failed: {instead or what} (Request {row.id}){advice_for(row)}")

@@ -16,7 +16,7 @@ from tsctl.handlers.requests.gpu_context import GpuContext
 from tsctl.handlers.requests.kinds import Kind, kind_of
 from tsctl.handlers.requests.out_of_memory import is_out_of_memory, make_room
 from tsctl.handlers.requests.rows import decode_rows, encode_item, headers_of, in_memory, items_of
-from tsctl.handlers.runtime.failures import bad_request, failed, tell_failure
+from tsctl.handlers.runtime.failures import bad_request, failed, failed_together, tell_failure
 from tsctl.handlers.sdk.batches import FileBatches
 from tsctl.handlers.sdk.built_in import check_inputs, declaration_of_model, declaration_under
 from tsctl.handlers.sdk.context import Context, decodes
@@ -306,7 +306,7 @@ class Runtime:
     def fail(self, rows: Sequence[wire.Row], error: BaseException) -> list[wire.Answer]:
         """Return the answers to all rows of a call that could not be finished."""
         self._note_failure(range(len(rows)), self._tell(error))
-        return [failed(row, error) for row in rows]
+        return failed_together(rows, error)
 
     def _tell(self, error: BaseException) -> str:
         """Write a traceback to the model's log, and return it; a worker whose GPU is lost with it ends here."""
@@ -408,7 +408,7 @@ class Runtime:
             again = len(rows) > 1 and self._isolate and not pieces.sent and may_isolate(error, processors)
             if not again or self.gpu.broken or not (crowded or self._allowance.left(time.perf_counter()) > 0):
                 self._note_failure(numbers, told)
-                answers = [failed(row, error) for row in rows]
+                answers = failed_together(rows, error)
             items = None
         finally:
             self._handler_time += time.perf_counter() - began

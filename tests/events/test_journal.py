@@ -100,7 +100,7 @@ def test_what_the_disk_did_not_take_is_known_meanwhile_and_written_later(file: P
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
-    three = f"cannot write `{file}`: No space left on device; events are kept in memory until it can be written"
+    three = f"cannot write `{file}`: File too large; events are kept in memory until it can be written"
     assert [event.text for event in events.after()] == ["one", "two", three, "four"]
     assert kept(file) == [(1, "one")]
 

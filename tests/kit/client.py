@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tsctl.daemon.core.client import NOBODY, ShareHolder
 from tsctl.daemon.core.job import Job, Param, Reply
 
 
@@ -26,7 +27,7 @@ class Client:
         body: bytes = b"",
         arrived: float | None = None,
         headers: Sequence[tuple[str, str]] = (),
-        client: str = "",
+        client: ShareHolder = NOBODY,
         **further: Any,
     ) -> Job:
         """Make a job of a client that arrives now, unless `arrived` says when; `further` are those of `Job`."""

@@ -22,10 +22,6 @@ class FakeClient:
     bytes: int = 0
     taken: int = field(default=0, compare=False)
 
-    @property
-    def holder(self) -> str:
-        return f"client {self.name}"
-
     def may_use(self, model: str) -> bool:
         return self.models is None or model in self.models
 

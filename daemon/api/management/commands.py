@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -37,23 +38,33 @@ class Parameters:
     """Named values as text or JSON; each getter raises BadRequest with the name and the value.
 
     Raises:
-        BadRequest: the body is a form, which would be without effect as it is in TorchServe, or JSON but no object.
+        BadRequest: a parameter would be without effect, as in TorchServe, or the body is no JSON object.
     """
 
     def __init__(self, request: Request) -> None:
-        if request.body and _is_form(request.content_type):
+        self._values: dict[str, Any] = request.query
+        for name, count in Counter(name for name, _ in request.query_pairs).items():
+            if count > 1:
+                raise BadRequest(f"The parameter {name[:_SHOWN]} is given {count} times; give it once.")
+        if not request.body:
+            return
+        kind = request.content_type
+        if kind.partition(";")[0].strip().lower() != "application/json":
             field = _FIELD.match(first_bytes(request.body, _SHOWN))
+            came = f"as `{kind[:_SHOWN]}`" if kind else "without a content type,"
+            if is_urlencoded(kind) or kind.lower().startswith("multipart/form-data"):
+                came = "as a form, which is how curl's -d and -F send it,"
             raise BadRequest(
-                "The body came as a form, which is how curl's -d and -F send it, and is not read here: write the"
-                f" parameters into the URL, `?{field.group().decode() if field else 'NAME=VALUE'}`, or send JSON with"
+                f"The body came {came} and is not read here: write the parameters into the URL,"
+                f" `?{field.group().decode() if field else 'NAME=VALUE'}`, or send JSON with"
                 " -H 'Content-Type: application/json'."
             )
-        self._values: dict[str, Any] = dict(request.query)
-        if request.content_type.partition(";")[0].strip() == "application/json" and request.body:
-            document = request.json()
-            if not isinstance(document, dict):
-                raise BadRequest("Invalid body; expected a JSON object.")
-            self._values = document
+        document = request.json()
+        if not isinstance(document, dict):
+            raise BadRequest("Invalid body; expected a JSON object.")
+        if name := next(iter(self._values), ""):
+            raise BadRequest(f"The parameter {name[:_SHOWN]} is in the URL, beside a body: write it into the body.")
+        self._values = document
 
     @property
     def names(self) -> list[str]:
@@ -109,13 +120,11 @@ class Parameters:
         return str(value).lower() == "true"
 
 
-def _is_form(content_type: str) -> bool:
-    return is_urlencoded(content_type) or content_type.lower().startswith("multipart/form-data")
-
-
 def _near(name: str, known: Collection[str], settings: Sequence[ModelSetting]) -> str:
     """Return the end of the sentence on an unknown parameter: what to write instead, if that is clear."""
     asked = plain(name)
+    if asked == "modelurl" and "url" in known:  # as a model's description has it
+        return "; did you mean `url`?"
     for row in settings:  # by its name in model-config.yaml, of the option, or inside the program
         if asked in map(plain, filter(None, (row.yaml, row.flag, row.name))):
             return f"; did you mean `{row.rest}`?" if row.rest else f". {row.why}".rstrip()

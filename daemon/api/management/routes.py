@@ -46,7 +46,6 @@ from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.settings import ROWS, Overrides
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
-from tsctl.handlers.wire import Declared
 
 PAGE = 100
 # The parameters of commands; `timeout` and `number_gpu` are TorchServe's, which it does not obey either.
@@ -157,10 +156,10 @@ def order_of(version: str) -> list[tuple[int, str]]:
 
 def _register(registry: Registry, registrar: Registrar, exchange: Exchange, local_paths: bool) -> Command:
     given = Parameters(exchange.request)
+    given.check_names(REGISTERING, MODEL_SETTINGS)
     url = given.text("url", empty=True)
     if url is None:
         raise BadRequest("Parameter url is required.")
-    given.check_names(REGISTERING, MODEL_SETTINGS)
     warnings = given.flag("warnings", False)
     runtime = given.text("runtime")
     if runtime not in (None, "python", "python3"):
@@ -264,7 +263,7 @@ def _list(registry: Registry, given: Parameters) -> dict[str, Any]:
 
 
 def registered(model: ModelVersion) -> dict[str, Any]:
-    """The document that ends a registration with `warnings=true` (a parameter of ours), beside TorchServe's sentence.
+    """Return the document that ends a registration with `warnings=true`, beside TorchServe's sentence.
 
         modelName, modelVersion, handler
         batchSize, maxBatchDelay, batching   in force now; milliseconds
@@ -279,10 +278,8 @@ def registered(model: ModelVersion) -> dict[str, Any]:
         workers, onDemand                    its worker processes; whether the first request starts them
 
     Settings have their names and units of model-config.yaml.
-
-    Return the document of a version that was registered, or is being loaded.
     """
-    before, settings = model.before, model.settings
+    before, settings, declared = model.before, model.settings, model.declared
     return {
         "modelName": model.name,
         "modelVersion": model.version,
@@ -297,15 +294,11 @@ def registered(model: ModelVersion) -> dict[str, Any]:
         "changed": [] if before is None else _changed(shown_settings(vars(before.settings)), settings_of(model)),
         "kept": [] if before is None else [ROWS[name].yaml for name in before.kept if ROWS[name].yaml],
         "mostRows": model.most_rows,
-        "alone": _alone(model.declared),
-        "inTensors": model.declared is None and bool(settings.inputs),
+        "alone": declared is not None and not (declared.batches or declared.waits or declared.streams),
+        "inTensors": declared is None and bool(settings.inputs),
         "workers": model.pool.wanted,
         "onDemand": model.presence.comes,
     }
-
-
-def _alone(declared: Declared | None) -> bool:
-    return declared is not None and not (declared.batches or declared.waits or declared.streams)
 
 
 def _changed(before: dict[str, Any], after: dict[str, Any]) -> list[dict[str, Any]]:

@@ -4,6 +4,9 @@
                           ├──▶ an equal one is running ──▶ waits ────────▶ answered with the same, or runs itself
                           └──▶ runs ──▶ answered with 200, and whole ────▶ kept
 
+A worker of a folder that is served in place has the files of when it was started: only answers to requests that came
+since the last start are given again.
+
 Small requests are hashed at once, larger ones in a thread of the clock's. What waits here has the same limits as the
 version's queue, beside it. Answers are given, and requests given back, some at a time in each turn of the loop.
 """
@@ -98,6 +101,8 @@ class AnswerCache:
 
     def _ask(self, job: Job, key: bytes, *, fresh: bool) -> bool:
         """Answer a request, or let it wait, and return True; or note that it is about to run."""
+        if self._model.source.unpacked is None:
+            key += b"%d" % self._model.metrics.tally["starts"]
         if not fresh:
             kept = self._find(key)
             if kept is not None:

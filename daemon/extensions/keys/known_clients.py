@@ -58,11 +58,6 @@ class KnownClient:
     bytes: int = 0
     due: float = field(default=0.0, compare=False)
 
-    @property
-    def holder(self) -> str:
-        """The name under which the client's share is counted."""
-        return f"key {self.name}"
-
     def may_use(self, model: str) -> bool:
         """Return whether the client's key allows a model."""
         return self.models is None or any(fnmatchcase(model, pattern) for pattern in self.models)

@@ -5,7 +5,6 @@ daemon, and a download that hangs is ended by a signal.
 """
 
 import contextlib
-import errno
 import json
 import os
 import select
@@ -58,7 +57,7 @@ def fetch_object(url: str, file: Path, limit: int, progress: Progress, stopped: 
     Raises:
         DownloadFailed: the store failed, a package is missing, or the download is too large, too slow, or not what the
             store says that it is.
-        OSError: the disk is full.
+        OSError: the disk, or its user's quota, is full.
     """
     try:
         # A group of its own: Ctrl-C in the daemon's terminal is the daemon's.
@@ -79,8 +78,8 @@ def fetch_object(url: str, file: Path, limit: int, progress: Progress, stopped: 
             process.stdin.write(json.dumps(order).encode() + b"\n")
         for event in _events(process, stopped):
             if "end" in event:
-                if event.get("full"):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                if "full" in event:
+                    raise OSError(event["full"], os.strerror(event["full"]))
                 if event["end"]:
                     raise DownloadFailed(url, event["end"])
                 return True

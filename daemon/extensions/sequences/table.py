@@ -21,7 +21,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Generic, TypeVar
 
-from tsctl.daemon.core.client import is_known
+from tsctl.daemon.core.client import NOBODY, ShareHolder
 from tsctl.daemon.core.errors import BadRequest, DaemonError, LimitReached
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.extensions.sequences.marks import USUAL, SequenceHeaders
@@ -72,7 +72,7 @@ class OpenSequence(Generic[W]):
 
     __slots__ = ("began", "client", "ended", "id", "last", "owner", "running", "waiting", "worker")
 
-    def __init__(self, id: str, client: str, now: float) -> None:  # noqa: A002
+    def __init__(self, id: str, client: ShareHolder, now: float) -> None:  # noqa: A002
         self.id = id
         self.client = self.owner = client
         self.worker: W | None = None
@@ -89,7 +89,9 @@ class OpenSequence(Generic[W]):
         return not self.waiting and not self.running
 
 
-def displaced(client: str, held: Mapping[str, int], quiet: Iterable[OpenSequence[W]]) -> OpenSequence[W] | None:
+def displaced(
+    client: ShareHolder, held: Mapping[ShareHolder, int], quiet: Iterable[OpenSequence[W]]
+) -> OpenSequence[W] | None:
     """Choose the sequence that makes room for a client's new one: the longest quiet one of those who hold most.
 
     Args:
@@ -128,10 +130,12 @@ class Sequences(Generic[W]):
         self._open: dict[str, OpenSequence[W]] = {}
         self._of: dict[Job, OpenSequence[W]] = {}  # waiting or running
         self._owned: Counter[W] = Counter()  # worker → open sequences
-        self._held: Counter[str] = Counter()  # client → open sequences, where there are any
+        self._held: Counter[ShareHolder] = Counter()  # client → open sequences, where there are any
         # By worker, None for none: the sequences of which a request can run now, the longest waiting first.
         self._ready: dict[W | None, OrderedDict[str, OpenSequence[W]]] = {None: OrderedDict()}
-        self._homes: OrderedDict[str, tuple[W, str]] = OrderedDict()  # of forgotten sequences, and whose they were
+        self._homes: OrderedDict[str, tuple[W, ShareHolder]] = (
+            OrderedDict()
+        )  # of forgotten sequences, and whose they were
         self._broken: OrderedDict[str, str] = OrderedDict()  # id → why
 
     def __len__(self) -> int:
@@ -140,7 +144,7 @@ class Sequences(Generic[W]):
     def __repr__(self) -> str:
         return f"<Sequences {len(self)}/{self.most}>"
 
-    def check(self, name: str, start: bool, now: float, client: str = "") -> None:
+    def check(self, name: str, start: bool, now: float, client: ShareHolder = NOBODY) -> None:
         """Check that a request of this sequence may wait.
 
         Raises:
@@ -155,8 +159,8 @@ class Sequences(Generic[W]):
         if not start and name in self._broken:
             raise SequenceBroken(self._lost(name, self._broken[name]))
         sequence = self._open.get(name)
-        owner = self._homes[name][1] if name in self._homes else "" if sequence is None else sequence.owner
-        if owner != client and is_known(owner) and is_known(client):
+        owner = self._homes[name][1] if name in self._homes else NOBODY if sequence is None else sequence.owner
+        if owner != client and owner.known and client.known:
             raise SequenceOfAnother(name)
         if sequence is not None:
             if len(sequence.waiting) >= self.most_waiting:
@@ -173,7 +177,7 @@ class Sequences(Generic[W]):
                 f" one, with the header {self._headers.end}: true, or try again later."
             )
 
-    def add_request(self, job: Job, name: str, now: float, client: str = "") -> None:
+    def add_request(self, job: Job, name: str, now: float, client: ShareHolder = NOBODY) -> None:
         """Add a request that waits, after `check`; a sequence is opened where there is none of this name."""
         self._broken.pop(name, None)
         sequence = self._open.get(name)
@@ -186,7 +190,7 @@ class Sequences(Generic[W]):
             if home is not None:
                 worker, owner = home
                 self._give(sequence, worker)
-                sequence.owner = owner if is_known(owner) else client
+                sequence.owner = owner if owner.known else client
         sequence.waiting[job] = None
         sequence.last = now
         self._of[job] = sequence
@@ -316,10 +320,10 @@ class Sequences(Generic[W]):
         if not self._held[sequence.client]:
             del self._held[sequence.client]
 
-    def _displaced_by(self, client: str) -> OpenSequence[W] | None:
+    def _displaced_by(self, client: ShareHolder) -> OpenSequence[W] | None:
         return displaced(client, self._held, (each for each in self._open.values() if each.quiet))
 
-    def _displace(self, client: str) -> None:
+    def _displace(self, client: ShareHolder) -> None:
         """End a sequence in favour of a client's new one: the next request of the ended one is told, once."""
         sequence = self._displaced_by(client)
         if sequence is not None:

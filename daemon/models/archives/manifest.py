@@ -276,47 +276,40 @@ def check_served(document: Mapping[str, Any], config_file: str | None) -> None:
             raise InvalidModel(f"{config_file}: `{key}` is not served. In TorchServe it {why}.")
 
 
-_MOST_MERGED = 1000  # pairs
 _DEEPEST = 50  # levels
 
 
 class _Loader(yaml.SafeLoader):
-    """A safe loader with bounded depth, and bounded merges: `<<` copies, so that 400 bytes become a billion pairs."""
+    """A safe loader with bounded depth and size, where each alias, and so each `<<`, counts as what it stands for.
 
-    depth = 0
+    400 bytes of aliases of aliases become a billion values for each reader that walks them.
+    """
+
+    depth = size = 0  # `size`: one for each node so far, and the characters of its text
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        alias, mark, before = isinstance(event, yaml.AliasEvent), event.start_mark, self.size
         if self.depth >= _DEEPEST:
-            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
             raise yaml.composer.ComposerError(None, None, f"more than {_DEEPEST} levels", mark)
         self.depth += 1
-        try:
-            return super().compose_node(parent, index)
-        finally:
-            self.depth -= 1
-
-    def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        for key, value in node.value:
-            if key.tag == "tag:yaml.org,2002:merge":
-                nodes = value.value if isinstance(value, yaml.SequenceNode) else [value]
-                mappings = [each for each in nodes if isinstance(each, yaml.MappingNode)]
-                for mapping in mappings:
-                    self.flatten_mapping(mapping)
-                if sum(len(mapping.value) for mapping in mappings) > _MOST_MERGED:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"merges of more than {_MOST_MERGED} pairs", key.start_mark
-                    )
-        super().flatten_mapping(node)
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        size = vars(node).get("size") if alias else 1 + len(getattr(event, "value", ""))
+        if size is None:
+            raise yaml.composer.ComposerError(None, None, "an alias within the value that it stands for", mark)
+        self.size += size
+        if self.size > MOST_TEXT:
+            raise yaml.composer.ComposerError(None, None, f"more than {MOST_TEXT // 1024} KiB, aliases resolved", mark)
+        vars(node)["size"] = self.size - before
+        return node
 
 
 def read_yaml(model_dir: Path, config_file: str | None) -> dict[str, Any]:
-    """The archive's `model-config.yaml`, read within limits.
+    """Read the archive's `model-config.yaml` within limits; an empty dict if there is none. Blocks.
 
-    PyYAML takes seconds for a few hundred kilobytes, and square time in the depth of brackets: read the file in a
-    thread. The parser in C would be faster, and keep the interpreter's lock, and so the event loop, for all of its
-    time.
-
-    Read the archive's `model-config.yaml`; an empty dict if there is none. Blocks.
+    PyYAML takes seconds for a few hundred kilobytes, and square time in the depth of brackets. The parser in C would be
+    faster, and keep the interpreter's lock, and so the event loop, for all of its time.
 
     Raises:
         InvalidModel: the file is not YAML, is too long or too deep, or is not a mapping.

@@ -1,9 +1,9 @@
 """Download an archive over HTTP or HTTPS; after a cut, the rest is asked for.
 
 answer ends early ──▶ did the server tell an ETag or a date? ──yes──▶ ask for `Range: bytes=DONE-`, with `If-Range`
-                                 │ no                                   206: the rest comes
+                                 │ no                                   206: the rest comes, if it has the same mark
                                  ▼                                      200: another file, or no ranges: begin anew
-                             it failed
+                             it failed                                  206 of another file, or another part: again
 """
 
 import contextlib
@@ -184,7 +184,10 @@ class _Download:
             headers |= {"Range": f"bytes={self.done}-", "If-Range": self.validator}
         with self._opener.open(Request(self._url, headers=headers), timeout=SILENCE) as answer:
             length = int(answer.headers.get("Content-Length") or 0)
-            if self.done and answer.status == 206 and _first_byte(answer.headers) == self.done:
+            if self.done and answer.status == 206:
+                if _first_byte(answer.headers) != self.done or _validator(answer.headers) not in ("", self.validator):
+                    self.done = 0
+                    raise HTTPException("the server sent another part than it was asked for, or one of another file")
                 self.total = self.done + length
             else:
                 self._written.seek(0)

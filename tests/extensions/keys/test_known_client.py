@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.said import reason, said_in
-from tsctl.daemon.core.client import BodyTooLong, ModelNotAllowed, TooManyRequests, holder_of
+from tsctl.daemon.core.client import BodyTooLong, ModelNotAllowed, TooManyRequests
 from tsctl.daemon.extensions.keys.known_clients import KnownClient
 
 
@@ -30,10 +30,6 @@ def test_the_models_of_a_client(given: str) -> str:
     told = reason(lambda: client.admit(model, 0, 0.0), ModelNotAllowed)
     assert client.may_use(model) == told.startswith("accepted")
     return told
-
-
-def test_a_share_is_counted_by_key_whatever_the_address() -> None:
-    assert holder_of(KnownClient("c"), "192.0.2.7:4711") == "key c"
 
 
 def test_a_burst_comes_at_once_and_then_the_rate_counts() -> None:

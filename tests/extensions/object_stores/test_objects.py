@@ -7,6 +7,7 @@ import shutil
 import sys
 import threading
 from contextlib import AbstractAsyncContextManager
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 
 import pytest
@@ -71,10 +72,15 @@ async def test_what_failed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert os.listdir(stores.downloads) == []
 
 
-async def test_a_full_disk_is_no_fault_of_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program(monkeypatch, 'print(\'{"end": "OSError: no room", "full": true}\')')
+@pytest.mark.parametrize(
+    ("number", "reason"), [(ENOSPC, "No space left on device"), (EDQUOT, "Disk quota exceeded")], ids=["disk", "quota"]
+)
+async def test_a_full_disk_is_no_fault_of_the_store_and_told_from_a_full_quota(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, reason: str
+) -> None:
+    program(monkeypatch, f'print(\'{{"end": "OSError: no room", "full": {number}}}\')')
 
-    with pytest.raises(NotStored, match=r"`s3://b/m\.mar` cannot be downloaded into `.*`: No space left on device\."):
+    with pytest.raises(NotStored, match=rf"`s3://b/m\.mar` cannot be downloaded into `.*`: {reason}\."):
         async with Stores(tmp_path).archive("s3://b/m.mar"):
             pass
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tsctl.daemon.extensions.optimizing import program
-from tsctl.daemon.extensions.optimizing.measuring.__main__ import print_lines
+from tsctl.daemon.extensions.optimizing.measuring.__main__ import PrintedOutput
 from tsctl.daemon.extensions.optimizing.program import TrialFailed, run_trial
 
 pytestmark = pytest.mark.slow
@@ -107,8 +107,12 @@ async def test_one_that_is_broken_off_has_ended(code: str, does: pytest.MonkeyPa
     assert (tmp_path / "end").read_text() in ("closed", "deaf")
 
 
-def test_what_each_worker_says_alike_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
-    for said in ("names.json is missing\nthe first", "names.json is missing\nthe second"):
-        print_lines(said)
+def test_an_output_is_printed_once_and_one_that_ends_differently_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    begins = "Traceback (most recent call last):\n  File handler.py"
+    outputs = PrintedOutput()
 
-    assert capsys.readouterr().err == "names.json is missing\nthe first\nthe second\n"
+    for pid, ends in enumerate(["ValueError: a", "ValueError: a", "ValueError: b"]):
+        outputs.print_lines(begins, pid, "stderr")
+        outputs.print_lines(ends, pid, "stderr")
+
+    assert capsys.readouterr().err == f"{begins}\nValueError: a\n{begins}\nValueError: b\n"

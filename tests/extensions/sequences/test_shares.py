@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.extensions.sequences.test_table import Bench
+from tsctl.daemon.core.client import ShareHolder
 from tsctl.daemon.extensions.sequences.table import SequenceBroken, SequenceOfAnother, TooManySequences
 
 
@@ -59,7 +60,7 @@ def test_a_check_alone_displaces_nothing() -> None:
     bench = Bench(most=2)
     bench.run("a1", "b1", client="hog")
 
-    bench.table.check("c", False, bench.now, "guest")
+    bench.table.check("c", False, bench.now, ShareHolder("guest", known=False))
 
     bench.run("a2", "b2", client="hog")
 
@@ -87,34 +88,36 @@ def test_nobody_loses_a_place_to_a_client_that_has_as_many(asked: list[tuple[str
             bench.table.end([name[0]])
             held.pop(name[0], None)
         assert len(held) == len(bench.table) <= most
-        assert dict(bench.table._held) == {each: n for each in "hgx" if (n := list(held.values()).count(each))}
+        assert {holder.name: n for holder, n in bench.table._held.items()} == {
+            each: n for each in "hgx" if (n := list(held.values()).count(each))
+        }
 
 
 @pytest.mark.parametrize("idle", [False, True], ids=["open", "forgotten, but not by its worker"])
 def test_no_known_client_enters_the_sequence_of_another_one(idle: bool) -> None:
     bench = Bench()
-    bench.run("a1", client="key alice")
+    bench.run("a1", client="alice", known=True)
     if idle:
         bench.table.idle = 0.0
         bench.table.forget(bench.now)
 
     for start in (False, True):
         with pytest.raises(SequenceOfAnother, match=r'^The sequence "a" is another client\'s\.') as raised:
-            bench.arrive("a2", start=start, client="key bob")
+            bench.arrive("a2", start=start, client="bob", known=True)
         assert raised.value.status == 409
 
     bench.run("a3", client="192.0.2.7")  # who has the token of all
     with pytest.raises(SequenceOfAnother):
-        bench.arrive("a4", client="key bob")
-    bench.arrive("a4", client="key alice")
+        bench.arrive("a4", client="bob", known=True)
+    bench.arrive("a4", client="alice", known=True)
 
 
 def test_a_client_may_change_its_address_and_the_id_of_an_ended_sequence_is_free() -> None:
     bench = Bench()
     bench.run("a1", client="192.0.2.7")
     bench.run("a2", client="192.0.2.8")
-    bench.arrive("b1", client="key alice")
+    bench.arrive("b1", client="alice", known=True)
     bench.plan(x=8)
     bench.done("b1", end=True)
 
-    bench.run("b2", client="key bob")
+    bench.run("b2", client="bob", known=True)

@@ -6,6 +6,7 @@ import pytest
 
 from tests.kit.client import Client
 from tests.kit.said import said_in
+from tsctl.daemon.core.client import ShareHolder
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.extensions.sequences.table import LONGEST, SequenceBroken, SequenceFull, Sequences, TooManySequences
@@ -20,16 +21,17 @@ class Bench:
         self.now = 0.0
         self.jobs: dict[str, Job] = {}
 
-    def arrive(self, *names: str, start: bool = False, client: str = "") -> None:
+    def arrive(self, *names: str, start: bool = False, client: str = "", known: bool = False) -> None:
+        holder = ShareHolder(client, known)
         for name in names:
-            self.table.check(name[0], start, self.now, client)
+            self.table.check(name[0], start, self.now, holder)
             self.jobs[name] = Client().job(name)
-            self.table.add_request(self.jobs[name], name[0], self.now, client)
+            self.table.add_request(self.jobs[name], name[0], self.now, holder)
 
-    def run(self, *names: str, start: bool = False, client: str = "") -> None:
+    def run(self, *names: str, start: bool = False, client: str = "", known: bool = False) -> None:
         """Let requests arrive and run, one second each."""
         for name in names:
-            self.arrive(name, start=start, client=client)
+            self.arrive(name, start=start, client=client, known=known)
             self.plan(x=8)
             self.now += 1.0
             self.done(name)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.kit.version import StubVersion
+from tsctl.daemon.core.client import NOBODY
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import PredictionFailed
 from tsctl.daemon.core.job import Job, Piece, Reply
@@ -19,7 +20,7 @@ from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.routing.route import Route
 from tsctl.daemon.models.version import ModelVersion
 
-ASKED = RequestFacts("POST", "/predictions/m", 0.0, "", None)
+ASKED = RequestFacts("POST", "/predictions/m", 0.0, NOBODY, None)
 
 
 class Shadowed:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.kit.version import StubVersion
+from tsctl.daemon.core.client import NOBODY
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import QueueFull
 from tsctl.daemon.core.job import Job, Piece, Reply, TimeBudget
@@ -21,7 +22,7 @@ BEFORE = 0.25  # seconds from a request's headers to its last byte
 
 
 def asked(target: str, began: float) -> RequestFacts:
-    return RequestFacts("POST", target, began, "", None)
+    return RequestFacts("POST", target, began, NOBODY, None)
 
 
 def trace_of(job: Job) -> RequestTrace | None:

@@ -72,6 +72,8 @@ class Side:
             name: [replace(answer, closed=line.closed(answer)) for answer, line in answers]
             for name, answers in sent.items()
         }
+        if group.fresh:  # its cases may have registered what another group registers
+            self._clear()
         return {
             name: judge(
                 name,

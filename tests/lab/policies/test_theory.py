@@ -83,11 +83,3 @@ def test_a_seed_is_a_run() -> None:
     first, same, other = (row.world("auto", seed).run(500).finished for seed in (7, 7, 8))
 
     assert first == same != other
-
-
-def test_every_policy_meets_the_same_arrivals() -> None:
-    row = Row("", Poisson(rate(0.5)))
-
-    arrivals = [sorted(at for at, _ in row.world(policy).run(200).finished)[:150] for policy in ("greedy", "triton")]
-
-    assert arrivals[0] == arrivals[1]

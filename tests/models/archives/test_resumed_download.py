@@ -20,13 +20,15 @@ class CuttingServer:
     Attributes:
         content: of the file; its `tag` is the ETag, empty for none.
         ranges: whether the server knows ranges.
+        conditions: whether it heeds `If-Range`.
+        shift: of each part, in bytes.
         lengths: of the content that the next answers send before the connection breaks.
         asked: `Range` and `If-Range` of each request.
         after: called after each answer.
     """
 
     def __init__(self) -> None:
-        self.content, self.tag, self.ranges = OLD, '"old"', True
+        self.content, self.tag, self.ranges, self.conditions, self.shift = OLD, '"old"', True, True, 0
         self.lengths: list[int] = []
         self.asked: list[tuple[str | None, str | None]] = []
         self.after: Any = lambda: None
@@ -36,8 +38,8 @@ class CuttingServer:
         span, condition = handler.headers.get("Range"), handler.headers.get("If-Range")
         self.asked.append((span, condition))
         first = 0
-        if span and self.ranges and condition == self.tag:
-            first = int(span.removeprefix("bytes=").rstrip("-"))
+        if span and self.ranges and (condition == self.tag or not self.conditions):
+            first = int(span.removeprefix("bytes=").rstrip("-")) + self.shift
         part = self.content[first:]
         handler.send_response(206 if first else 200)
         if first:
@@ -95,10 +97,11 @@ def test_the_rest_is_asked_for_after_each_cut(
     assert pauses == paused
 
 
+@pytest.mark.parametrize("conditions", [True, False], ids=["heeded", "unknown"])
 def test_a_file_that_was_replaced_meanwhile_is_downloaded_from_its_beginning(
-    server: CuttingServer, tmp_path: Path
+    server: CuttingServer, tmp_path: Path, conditions: bool
 ) -> None:
-    server.lengths = [50]
+    server.lengths, server.conditions = [50], conditions
 
     def replace() -> None:
         server.content, server.tag = NEW, '"new"'
@@ -106,6 +109,13 @@ def test_a_file_that_was_replaced_meanwhile_is_downloaded_from_its_beginning(
     server.after = replace
 
     assert download(server, tmp_path) == NEW
+
+
+def test_another_part_than_was_asked_for_is_not_taken(server: CuttingServer, tmp_path: Path) -> None:
+    server.lengths, server.shift = [50], -10
+
+    assert download(server, tmp_path) == OLD
+    assert [span for span, _ in server.asked] == [None, "bytes=50-", None]
 
 
 @pytest.mark.parametrize("tag", ["", 'W/"weak"'])

@@ -5,5 +5,5 @@ daemon. Credentials and endpoints are those of the daemon's environment, as each
 
     stdin    one line of JSON: url, file, limit (bytes), tag (a file)
     stdout   lines of JSON: {"done": bytes, "total": bytes}, then {"end": ""} or {"end": "what failed"}, with
-             "full": true where the disk is full
+             "full": errno where the disk, or its user's quota, is full
 """

@@ -44,8 +44,10 @@ def _download(url: str, file: Path, limit: int, progress: Progress, tag: Path) -
             return {"end": "there is no such object"}
         if isinstance(error, PermissionError) or status in (401, 403):
             return {"end": f"not allowed ({_first_line(error)}): credentials are read from the daemon's environment"}
-        full = isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT)
-        return {"end": _first_line(error), "full": full}
+        told: dict[str, Any] = {"end": _first_line(error)}
+        if isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT):
+            told["full"] = error.errno
+        return told
     return {"end": ""}
 
 

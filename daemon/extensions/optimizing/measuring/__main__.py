@@ -13,8 +13,8 @@ import math
 import os
 import sys
 import tempfile
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,8 @@ from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.daemon.workers.local_engine import LocalEngine
 from tsctl.handlers.names import NO_OPTIMIZATION
 from tsctl.handlers.own_process import BACKGROUND, step_back
+
+MOST_HELD = 1000  # lines of one output that are held back; of more, the last are printed
 
 
 class TrialOrder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -177,20 +179,32 @@ def spec_of(model: Mapping[str, Any]) -> WorkerSpec:
         told={"device_type": served.get("deviceType"), "quiet": True},  # the result has the reasons of refusals
         python=None if python is None else Path(python),
         cpus=model.get("cpus", ()),
-        log=lambda text, pid, stream: print_lines(text),
+        log=PrintedOutput().print_lines,
     )
 
 
-def print_lines(text: str) -> None:
-    """Print lines of a worker's output to stderr."""
-    for line in text.splitlines():
-        _print_once(line)
+class PrintedOutput:
+    """The output of a model's workers, printed to stderr.
 
+    Each worker loads the same model, and most say the same of it. Lines are held back as long as another worker's
+    output has begun with the same ones, and printed with the first that differs: no traceback lacks its beginning.
+    """
 
-@lru_cache(maxsize=1000)
-def _print_once(line: str) -> None:
-    """Print a line that was not printed lately: each worker loads the same model, and says the same of it."""
-    print(line, file=sys.stderr)  # noqa: T201 - the worker's output
+    def __init__(self) -> None:
+        self._begun: set[int] = set()  # hashes of the lines printed so far of an output, from the first to each
+        self._hashes: dict[tuple[int, str], int] = {}  # of an output that far
+        self._held: defaultdict[tuple[int, str], deque[str]] = defaultdict(lambda: deque(maxlen=MOST_HELD))
+
+    def print_lines(self, text: str, pid: int, stream: str) -> None:
+        """Print lines of the output `stream` of the worker `pid`, or hold them back."""
+        held = self._held[pid, stream]
+        for line in text.splitlines():
+            held.append(line)
+            begun = self._hashes[pid, stream] = hash((self._hashes.get((pid, stream), 0), line))
+            if begun not in self._begun:
+                self._begun.add(begun)
+                print("\n".join(held), file=sys.stderr)  # noqa: T201 - the workers' output
+                held.clear()
 
 
 def told(work: Callable[[], None]) -> int:
