@@ -5,6 +5,7 @@ Users subclass BaseHandler and override a stage. Members and order are TorchServ
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -58,7 +59,7 @@ _NAMES = ("data", "body")
 def payload_of(row: Any) -> Any:
     """Return the value of a row: its `data`, else its `body`; of an object with one of these members, that member."""
     value = value_of(row)
-    if isinstance(row, Mapping) and isinstance(value, Mapping):  # JSON, with the input where a form has it
+    if isinstance(value, Mapping) and isinstance(row, Mapping):  # JSON, with the input where a form has it
         value = next((value[name] for name in _NAMES if name in value), value)
     return value
 
@@ -103,12 +104,11 @@ def prepare_rows(
 
     unreadable = {}
     for index, (row, made) in enumerate(zip(list(data), spread(attempt, list(data)), strict=True)):
-        if isinstance(made, UnreadablePayload):
-            unreadable[index] = made
-            continue
         if isinstance(made, Exception):
+            if isinstance(made, UnreadablePayload):
+                unreadable[index] = made
             continue
-        prepared = PreparedRow(row) if isinstance(row, Mapping) else PreparedRow(data=row)
+        prepared = PreparedRow(row) if isinstance(row, (dict, Mapping)) else PreparedRow(data=row)
         prepared.prepared = made
         data[index] = prepared
     return unreadable
@@ -173,6 +173,15 @@ def _numbers_of(row: Any) -> torch.Tensor:
         return torch.as_tensor(payload)
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:  # the last one also of deep nesting
         raise UnreadablePayload(f"The request is not an array of numbers: {error}") from None
+
+
+def _read_together(decode: Callable[[Any], Any], rows: list[Any]) -> Iterable[Any]:
+    """Return the array of each row: of several lists in one shape by one call of torch, which takes half as long."""
+    payloads = [payload_of(row) for row in rows]
+    if len(rows) > 1 and all(type(each) is list for each in payloads):
+        with suppress(TypeError, ValueError, OverflowError, RuntimeError):  # else each row says what is wrong with it
+            return torch.as_tensor(payloads).unbind()
+    return map(decode, rows)
 
 
 class BaseHandler:
@@ -267,7 +276,7 @@ class BaseHandler:
             return {}
         inputs = self.own_inputs
         if not inputs:
-            return prepare_rows(data, _numbers_of)
+            return prepare_rows(data, _numbers_of, _read_together)
         unreadable = {}
         for index, row in enumerate(data):
             try:

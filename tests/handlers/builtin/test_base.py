@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -206,3 +207,15 @@ def test_prepare_finds_the_rows_that_are_no_array() -> None:
     assert str(unreadable[3]).startswith("The request has no body: send the numbers in JSON")
     reading = type("Reading", (BaseHandler,), {"preprocess": lambda self, data: data})
     assert reading().prepare([{"body": "text"}]) == {}, "whose own way is left alone"
+
+
+def test_rows_of_one_shape_are_read_by_one_call_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: list[Any] = [{"body": [1, number]} for number in range(8)]
+    read = Mock(wraps=torch.as_tensor)
+    monkeypatch.setattr(torch, "as_tensor", read)
+
+    assert BaseHandler().prepare(rows) == {}
+
+    read.assert_called_once()
+    assert [row.prepared.tolist() for row in rows] == [[1, number] for number in range(8)]
+    assert rows[0].prepared.dtype is torch.int64
