@@ -16,9 +16,12 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.lab.benchmarks import models
+
+if TYPE_CHECKING:
+    from tsctl.handlers import wire
 
 AHEAD = 2  # batches that are read before the model has run them
 
@@ -31,13 +34,18 @@ def own_process() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(1, get_context("spawn"))
 
 
-def load(network: str, device: str, batch: int, threads: int, folder: Path, asked: Sequence[str] | None = None) -> Any:
-    """Load the archive that is served, and optimise it as its worker does; return the handler.
+def load(
+    network: str, device: str, batch: int, threads: int, folder: Path, asked: Sequence[str] | None = None
+) -> "tuple[Any, list[wire.Optimized]]":
+    """Load the archive that is served, and optimise it as its worker does.
 
     Args:
         device: `cpu` or `cuda:N`.
         folder: empty.
         asked: of `optimize` in model-config.yaml; None for the defaults.
+
+    Returns:
+        The handler, and what became of each optimisation.
     """
     from tsctl.handlers import wire
     from tsctl.handlers.process.threads import set_threads
@@ -52,8 +60,8 @@ def load(network: str, device: str, batch: int, threads: int, folder: Path, aske
     gpu = None if device == "cpu" else int(device.removeprefix("cuda:"))
     order = wire.Load(network, "1.0", str(folder / "model"), "image_classifier", manifest, batch, threads, gpu)
     runtime = Runtime.load(order)
-    runtime.optimize(asked, folder / "model", batch)
-    return runtime.handler
+    optimized = runtime.optimize(asked, folder / "model", batch)
+    return runtime.handler, optimized
 
 
 def pipelined(handler: Any, body: bytes, batch: int, readers: int) -> Callable[[float], float]:
@@ -88,7 +96,7 @@ def started(network: str, device: str, batch: int, folder: Path) -> Callable[[fl
 
     cores = len(os.sched_getaffinity(0))
     on_cpu = device == "cpu"
-    handler = load(network, device, batch, cores, folder)
+    handler, _ = load(network, device, batch, cores, folder)
     torch.set_num_threads(max(1, cores - 1) if on_cpu else cores)
     body = (models.MODELS / "photo.jpg").read_bytes()
     run = pipelined(handler, body, batch, 1 if on_cpu else cores)

@@ -118,10 +118,12 @@ class Parts:
     def stages(self) -> None:
         """A batch in a worker's handler, each stage alone: read by processes, copied, inferred by a graph, answered."""
         turns = 3 if self._quick else 25
-        for name, asked in (("by default", None), ("without optimisations", ["none"])):
+        for name, asked in (("by default", None), ("bf16", ["bf16"]), ("without optimisations", ["none"])):
             with own_process() as process:  # which forks those that read before it calls CUDA
-                took = process.submit(stage_times, str(self._device), asked, turns).result()
-            for stage, time_of_stage in zip(STAGES, took, strict=True):
+                optimized, times = process.submit(stage_times, str(self._device), asked, turns).result()
+            for each, told in optimized.items():
+                self.note("stages", f"{name}: {each}", told)
+            for stage, time_of_stage in zip(STAGES, times, strict=True):
                 self.note("stages", f"ms, batch {BATCH} {name}, {stage}", round(1000 * time_of_stage, 3))
 
     def compiled(self) -> None:
@@ -153,11 +155,15 @@ def _until(stop: threading.Event, run: Run) -> None:
         run()
 
 
-def stage_times(device: str, asked: Sequence[str] | None, turns: int) -> list[float]:
-    """Return the median time of each of STAGES, until the device has done it; in a process that has not called CUDA."""
+def stage_times(device: str, asked: Sequence[str] | None, turns: int) -> tuple[dict[str, str], list[float]]:
+    """Load the handler in this process, which has not called CUDA.
+
+    Returns:
+        What became of each optimisation, and the median time of each of STAGES, until the device has done it.
+    """
     cores = len(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as folder:
-        handler = load(NETWORK, device, BATCH, cores, Path(folder), asked)
+        handler, optimized = load(NETWORK, device, BATCH, cores, Path(folder), asked)
     body, times = photograph(), []
     for _ in range(3 + turns):
         value: Any = [{"body": body} for _ in range(BATCH)]
@@ -170,7 +176,12 @@ def stage_times(device: str, asked: Sequence[str] | None, turns: int) -> list[fl
             taken.append(time.perf_counter() - began)
             value = value if stage == "prepare" else made  # which decodes the rows in place
         times.append(taken)
-    return [statistics.median(stage) for stage in zip(*times[3:], strict=True)]
+    told = {}
+    for each in optimized:
+        done = "applied" if each.applied else "not applied"
+        drift = "unknown" if each.drift is None else f"{each.drift:.1e}"
+        told[each.name] = f"{done}, drift {drift}, {each.seconds:.1f} s {each.reason}"
+    return told, [statistics.median(stage) for stage in zip(*times[3:], strict=True)]
 
 
 def main(arguments: Sequence[str]) -> int:
