@@ -43,7 +43,7 @@ NGINX_HERE = {
 HAPROXY_HERE = {
     "bind :443 ssl crt /etc/haproxy/models.pem alpn h2,http/1.1": "bind 127.0.0.1:{port}",
     "timeout client 150s": "timeout client 1s\n    timeout http-request 1s\n    timeout http-keep-alive 1s",
-    "option httpchk GET /ready": "http-reuse always",
+    "option httpchk GET /live": "http-reuse always",
     " check\n": "\n",  # a check would be one more request to count
 }
 COMMANDS = {
