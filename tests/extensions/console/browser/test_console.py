@@ -193,6 +193,16 @@ def test_those_in_trouble_are_first_with_the_reason_and_long_names_lose_their_mi
     page.get_by_text("2 versions, 1 in trouble").wait_for()
 
 
+def test_the_reason_of_a_workers_end_names_the_worker(page: Any, console: Console) -> None:
+    described = console.served.command("GET", "/models/finder/1.0").json
+    described[0]["tsctl"]["lastExit"] = "killed by SIGKILL"
+    page.route("**/api/models/finder/1.0", lambda route: route.fulfill(json=described))
+
+    page.goto(f"{console.url}/#/models/finder/1.0")
+
+    page.locator(".notice").get_by_text("The last worker that ended: killed by SIGKILL").wait_for()
+
+
 def test_of_a_model_that_is_not_registered_the_page_says_only_that(page: Any, console: Console) -> None:
     page.goto(f"{console.url}/#/models/nosuch/1.0")
     page.locator(".notice").get_by_text("Model not found: nosuch").wait_for()

@@ -113,8 +113,9 @@ export function detail(main, [name, version]) {
   }
 
   function problems(own) {
-    const words = [own.error, own.lastExit && (own.lastExit.text ?? own.lastExit.how ?? own.lastExit)].filter(Boolean);
-    const now = words.map((each) => (typeof each === "string" ? each : [each.message, each.traceback].filter(Boolean).join("\n") || JSON.stringify(each))).join("\n\n");
+    const error = [own.error?.message, own.error?.traceback].filter(Boolean).join("\n");
+    const exit = own.lastExit && `The last worker that ended: ${own.lastExit}`;
+    const now = [error, exit].filter(Boolean).join("\n\n");
     if (notice.textContent !== now) fill(notice, now && h("div", { class: "notice" }, h("pre", {}, now)));
   }
 
