@@ -408,6 +408,10 @@ def test_a_daemon_goes_away_and_comes_back(page: Any, console: Console) -> None:
     console.served.tsctl("stop")
     page.get_by_text("The daemon is away").wait_for()
     assert page.get_by_role("row", name="labels").is_visible()  # what was known stays
+    page.get_by_role("link", name="labels").first.click()
+    page.get_by_role("heading", name="labels").wait_for()
+    assert not page.get_by_text("No batch was sent yet. Send").is_visible()  # nothing is known of a model's batches
+    page.go_back()
     console.served.start()
 
     page.get_by_role("status").get_by_text(f"pid {console.served.pid}").wait_for()

@@ -29,6 +29,7 @@ export function detail(main, [name, version]) {
   const sent = card("Batches as they are sent", stream);
   const failures = card("Last failed predictions", failed);
   const answered = card("Answers", answers);
+  for (const each of [shared, sent, failures, answered]) each.hidden = true; // until the daemon has told of them
   fill(main,
     h("div", { class: "head" }, h("h1", { title: name }, middle(name)), h("span", { class: "tag" }, version ?? "default version"), state,
       h("a", { class: "push", href: `#/playground/${path}` }, "Try it in the playground")),
