@@ -1,4 +1,4 @@
-"""Behind nginx and haproxy: what they forward is what we see, one request for one, whatever a client sends them."""
+"""Behind nginx and HAProxy as the guide configures them: what they forward is what we see, whatever a client sends."""
 
 import contextlib
 import http.client
@@ -17,45 +17,50 @@ from tests.e2e.served import PATIENCE, accepts, eventually, free_port
 from tests.http.hostile.framing import CHUNKS, ENCODINGS, LENGTHS
 from tests.http.hostile.lines import HEADERS, METHODS, TARGETS, VERSIONS
 from tests.http.hostile.outcome import END, Vectors
+from tests.places import ROOT
 
 BODY = random.Random(1).randbytes(10 * 1024**2)
 LAST = b"GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 TABLES = [LENGTHS, ENCODINGS, CHUNKS, TARGETS, VERSIONS, METHODS, HEADERS]
 
+GUIDE = (ROOT / "docs/guides/proxies.md").read_text()
 NGINX = """
 daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/nginx.log;
 events {{ worker_connections 64; }}
 http {{
-    access_log off; client_max_body_size 1g; client_header_timeout 1s; client_body_timeout 1s;
-    keepalive_timeout 1s;
+    access_log off; client_header_timeout 1s; client_body_timeout 1s; keepalive_timeout 1s;
     client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
     uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-    upstream us {{ server 127.0.0.1:{behind}; keepalive 4; }}
-    server {{
-        listen 127.0.0.1:{port};
-        location / {{
-            proxy_pass http://us; proxy_http_version 1.1; proxy_set_header Connection "";
-            proxy_request_buffering off;
-        }}
-    }}
+    {guide}
 }}
 """
-HAPROXY = """
-defaults
-    mode http
-    timeout connect 5s
-    timeout client 1s
-    timeout server 30s
-    timeout http-request 1s
-    timeout http-keep-alive 1s
-    http-reuse always
-frontend all
-    bind 127.0.0.1:{port}
-    default_backend us
-backend us
-    server us 127.0.0.1:{behind}
-"""
-COMMANDS = {"nginx": (NGINX, ["-c"]), "haproxy": (HAPROXY, ["-db", "-f"])}
+# Of the guide's configuration, what is another here: ports without a certificate, and short times.
+NGINX_HERE = {
+    "listen 443 ssl http2;": "listen 127.0.0.1:{port};",
+    "ssl_certificate /etc/ssl/models.pem;": "",
+    "ssl_certificate_key /etc/ssl/models.key;": "",
+}
+HAPROXY_HERE = {
+    "bind :443 ssl crt /etc/haproxy/models.pem alpn h2,http/1.1": "bind 127.0.0.1:{port}",
+    "timeout client 150s": "timeout client 1s\n    timeout http-request 1s\n    timeout http-keep-alive 1s",
+    "option httpchk GET /live": "http-reuse always",
+    " check\n": "\n",  # a check would be one more request to count
+}
+COMMANDS = {
+    "nginx": (NGINX, NGINX_HERE, ["-c"]),
+    "haproxy": ("{guide}", HAPROXY_HERE, ["-db", "-f"]),
+}
+
+
+def of_the_guide(name: str, here: dict[str, str], port: int, behind: int) -> str:
+    """Return a proxy's configuration in the guide, for these ports."""
+    found = re.search(rf"```{name}\n(.*?)```", GUIDE, re.DOTALL)
+    assert found is not None
+    text = found[1]
+    for its, ours in {**here, "127.0.0.1:8080": f"127.0.0.1:{behind}"}.items():
+        assert its in text
+        text = text.replace(its, ours.format(port=port))
+    return text
 
 
 class Proxy:
@@ -64,9 +69,10 @@ class Proxy:
     def __init__(self, name: str, program: str, folder: Path) -> None:
         self.backend = Backend()
         self.port = free_port()
-        text, options = COMMANDS[name]
+        text, here, options = COMMANDS[name]
         config = folder / f"{name}.conf"
-        config.write_text(text.format(folder=folder, port=self.port, behind=self.backend.port))
+        guide = of_the_guide(name, here, self.port, self.backend.port)
+        config.write_text(text.format(folder=folder, guide=guide))
         with (folder / "output").open("wb") as output:
             self._process = subprocess.Popen([program, *options, str(config)], stdout=output, stderr=output)
         try:

@@ -67,7 +67,8 @@ def _overload(facts: VerdictFacts, capacity: float) -> str:
     model = quote(facts.model)
     if facts.ready < facts.wanted:
         some = f"{facts.ready} of {facts.wanted} workers {'is' if facts.ready == 1 else 'are'} ready"
-        return f"{_come(facts)}, one worker can do {_number(capacity)}, and only {some}: `tsctl logs {model}` says why"
+        one = f"one worker can do {_number(capacity)}"
+        return f"{_come(facts)}, {one}, and only {some}: `tsctl events {model}` says why"
     needed = math.ceil(facts.rate / (BUSY * capacity))
     said = f"{_come(facts)}, {_can(facts.ready, capacity)}"
     shortage = facts.shortage(needed)

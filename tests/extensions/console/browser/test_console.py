@@ -193,6 +193,16 @@ def test_those_in_trouble_are_first_with_the_reason_and_long_names_lose_their_mi
     page.get_by_text("2 versions, 1 in trouble").wait_for()
 
 
+def test_the_reason_of_a_workers_end_names_the_worker(page: Any, console: Console) -> None:
+    described = console.served.command("GET", "/models/finder/1.0").json
+    described[0]["tsctl"]["lastExit"] = "killed by SIGKILL"
+    page.route("**/api/models/finder/1.0", lambda route: route.fulfill(json=described))
+
+    page.goto(f"{console.url}/#/models/finder/1.0")
+
+    page.locator(".notice").get_by_text("The last worker that ended: killed by SIGKILL").wait_for()
+
+
 def test_of_a_model_that_is_not_registered_the_page_says_only_that(page: Any, console: Console) -> None:
     page.goto(f"{console.url}/#/models/nosuch/1.0")
     page.locator(".notice").get_by_text("Model not found: nosuch").wait_for()
@@ -398,6 +408,10 @@ def test_a_daemon_goes_away_and_comes_back(page: Any, console: Console) -> None:
     console.served.tsctl("stop")
     page.get_by_text("The daemon is away").wait_for()
     assert page.get_by_role("row", name="labels").is_visible()  # what was known stays
+    page.get_by_role("link", name="labels").first.click()
+    page.get_by_role("heading", name="labels").wait_for()
+    assert not page.get_by_text("No batch was sent yet. Send").is_visible()  # nothing is known of a model's batches
+    page.go_back()
     console.served.start()
 
     page.get_by_role("status").get_by_text(f"pid {console.served.pid}").wait_for()

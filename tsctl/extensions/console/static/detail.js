@@ -29,6 +29,7 @@ export function detail(main, [name, version]) {
   const sent = card("Batches as they are sent", stream);
   const failures = card("Last failed predictions", failed);
   const answered = card("Answers", answers);
+  for (const each of [shared, sent, failures, answered]) each.hidden = true; // until the daemon has told of them
   fill(main,
     h("div", { class: "head" }, h("h1", { title: name }, middle(name)), h("span", { class: "tag" }, version ?? "default version"), state,
       h("a", { class: "push", href: `#/playground/${path}` }, "Try it in the playground")),
@@ -113,8 +114,9 @@ export function detail(main, [name, version]) {
   }
 
   function problems(own) {
-    const words = [own.error, own.lastExit && (own.lastExit.text ?? own.lastExit.how ?? own.lastExit)].filter(Boolean);
-    const now = words.map((each) => (typeof each === "string" ? each : [each.message, each.traceback].filter(Boolean).join("\n") || JSON.stringify(each))).join("\n\n");
+    const error = [own.error?.message, own.error?.traceback].filter(Boolean).join("\n");
+    const exit = own.lastExit && `The last worker that ended: ${own.lastExit}`;
+    const now = [error, exit].filter(Boolean).join("\n\n");
     if (notice.textContent !== now) fill(notice, now && h("div", { class: "notice" }, h("pre", {}, now)));
   }
 
