@@ -48,6 +48,14 @@ def test_a_function_is_the_default(invoke: Invoke, tmp_path: Path) -> None:
     assert written == (new.TEMPLATES / "function" / "handler.py").read_text()
 
 
+def test_two_kinds_are_refused_by_name(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("new", tmp_path / "made", "--image", "--text")
+
+    assert result.exit_code == 2
+    assert "only one of `--text` and `--image` can be given" in result.stderr
+    assert not (tmp_path / "made").exists()
+
+
 @pytest.mark.parametrize("there", ["directory", "file"])
 def test_nothing_that_exists_is_changed(invoke: Invoke, tmp_path: Path, there: str) -> None:
     place = tmp_path / "made"

@@ -26,15 +26,18 @@ KINDS: dict[str, tuple[str, str, str]] = {
 
 @click.command(cls=Verb)
 @click.argument("directory", metavar="NAME", type=click.Path(path_type=Path))
-@click.option("--function", "kind", flag_value="function", default="function", help=KINDS["function"][0])
-@click.option("--text", "kind", flag_value="text", help=KINDS["text"][0])
-@click.option("--image", "kind", flag_value="image", help=KINDS["image"][0])
-@click.option("--torchscript", "kind", flag_value="torchscript", help=KINDS["torchscript"][0])
-def command(directory: Path, kind: str) -> None:
+@click.option("--function", is_flag=True, help=KINDS["function"][0])
+@click.option("--text", is_flag=True, help=KINDS["text"][0])
+@click.option("--image", is_flag=True, help=KINDS["image"][0])
+@click.option("--torchscript", is_flag=True, help=KINDS["torchscript"][0])
+def command(directory: Path, **asked: bool) -> None:
     """Write a handler, a sample input and a test into a new directory NAME.
 
     The test passes and the handler serves as they are; edit them. Nothing that exists is changed.
     """
+    kind, *more = [each for each in KINDS if asked[each]] or ["function"]
+    if more:
+        raise click.UsageError(f"only one of `--{kind}` and `--{more[0]}` can be given")
     _, script, sample = KINDS[kind]
     _copy(TEMPLATES / kind, directory)
     if script:

@@ -52,7 +52,7 @@ class VerdictFacts(NamedTuple):
 def verdict(facts: VerdictFacts) -> str:
     """Return the sentence; empty where too little is known for one."""
     if facts.crashing:
-        return f"its workers end one after the other: `tsctl logs {quote(facts.model)}` has their last words"
+        return f"its workers end one after the other: `tsctl events {quote(facts.model)}` says why"
     if facts.capacity and facts.rate > BUSY * facts.capacity * facts.ready and facts.wanted:
         return _overload(facts, facts.capacity)
     if facts.errors > MOST_ERRORS * facts.requests:
