@@ -15,7 +15,7 @@ WORTH_IT: Final = 1.02  # times as fast: for less no further worker is used
 ALIKE: Final = 1.08  # times as fast at best: numbers of workers between which the way back decides, by the likely times
 # Times as many as arrive for each worker during a batch. 288 simulated cells (tests.lab policies.sizes): the constant
 # size with the lowest 99th percentile is 1.3 to 2 times that where several workers serve independent requests.
-BUNCHED: Final = 1.5
+BUNCHED: Final = 1.3
 STEPS: Final = 4  # of a batch is left at a time, 1 / so much: the size need not be exact
 
 
@@ -106,9 +106,8 @@ def taken_now(together: Together, waiting: int, most: int, workers: int, arrivin
     Args:
         most: of a batch; at least 1.
         workers: busy or not, at least 2.
-        arriving: jobs for each worker during the mean batch. The batch at which the workers would just keep up, by the
-            rate of arrivals and the time of each size, is the same in the long run; near the most that the workers can
-            answer, it is 2.5 times as large when 200 arrivals come a tenth faster by chance.
+        arriving: jobs for each worker during the mean batch. (Solved from their rate and the time of each size, near
+            the most that workers can answer, it is 2.5 times as large when 200 arrivals come a tenth faster by chance.)
     """
     jobs = min(waiting, most)
     share, seconds = -(-waiting // workers), together.expected(workers, jobs)

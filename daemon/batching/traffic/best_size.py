@@ -64,14 +64,15 @@ class SizeCost:
         variance: of one batch's cost.
         spans: as `weight`, but batches that ran close to each other count as one.
         seen: seconds in the workers until its latest batch.
+        patience: times as slowly as others it is forgotten: a try of a dear size makes all wait, and hardly ever pays.
         judged: the size beside which it is hardly cheaper, which is believed until it is forgotten; 0 for none.
     """
 
-    __slots__ = ("cost", "judged", "last", "seen", "spans", "variance", "weight")
+    __slots__ = ("cost", "judged", "last", "patience", "seen", "spans", "variance", "weight")
 
     def __init__(self) -> None:
         self.cost = self.variance = self.weight = self.spans = self.seen = 0.0
-        self.judged = self.last = 0
+        self.judged, self.last, self.patience = 0, 0, 1.0
 
     def __repr__(self) -> str:
         return f"<{self.cost:.3f} ± {math.sqrt(self.variance):.3f}, {self.weight:.1f} times>"
@@ -232,6 +233,7 @@ class BestSize:
             self._compared += 1
             self._usual_variance += (share * share * weight / (weight + 1.0) - self._usual_variance) * step
         known.cost += error * part
+        known.patience = max(1.0, (known.cost - 1.0) / DEARER)
         known.variance = (1.0 - part) * (known.variance + part * error * error) if weight else 0.0
         if known.weight > 2.0 * self._weight(self._costs[self._reference]):
             self._refer_to(count)
@@ -251,7 +253,7 @@ class BestSize:
         return {size: known.cost * self._pace for size, known in sorted(self._known().items())}
 
     def _weight(self, known: SizeCost) -> float:
-        return known.weight * float(FORGETTING ** (self._total - known.last))
+        return known.weight * float(FORGETTING ** ((self._total - known.last) / known.patience))
 
     def _known(self) -> dict[int, SizeCost]:
         return {size: each for size, each in self._costs.items() if size <= self.most and self._weight(each) >= FEW}

@@ -369,7 +369,7 @@ def test_afterwards_a_batch_of_strangers_is_cut_where_that_is_faster(
     [
         pytest.param(1, {}, Send(3, "split"), id="half stay for the only other worker"),
         pytest.param(3, {}, Send(2, "split"), id="more stay for three others"),
-        pytest.param(3, {"gap": 0.003}, Send(4, "split"), id="fewer where two arrive for each during a batch"),
+        pytest.param(3, {"gap": 0.003}, Send(3, "split"), id="fewer where two arrive for each during a batch"),
         pytest.param(3, {"deadline": 100.0}, Send(6, "deadline"), id="those at their deadline do not stay"),
         pytest.param(3, {"deadline": 100.76}, Send(6, "no_gain"), id="nor do those with no time for another batch"),
         pytest.param(3, {"deadline": 200.0}, Send(2, "split"), id="those that have time do"),

@@ -237,7 +237,7 @@ def test_once_the_sizes_are_known_tries_take_a_hundredth_of_the_time() -> None:
     workers.sent.clear()
     workers.seconds = 0.0
 
-    workers.run(5 * LONG)
+    workers.run(20 * LONG)
 
     tried = sum(count * curve(size) for size, count in workers.sent.items() if size != most)
     assert 0.0 < tried <= 1.1 * SHARE * workers.seconds
@@ -282,10 +282,10 @@ def test_a_size_that_is_surely_dearer_is_not_tried_for_thousands_of_batches(name
     best = workers.run(LONG)
     workers.sent.clear()
 
-    workers.run(5000)
+    workers.run(20_000)
 
     dear = [size for size in workers.sent.elements() if curve(size) / size > 1.3 * curve(best) / best]
-    assert len(dear) <= 2, workers.sent
+    assert len(dear) <= 4, workers.sent
 
 
 def test_a_size_that_costs_as_much_as_the_present_one_is_tried_only_until_that_is_likely() -> None:
