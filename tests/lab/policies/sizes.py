@@ -204,10 +204,14 @@ def _rate(rate: float) -> str:
     return f"{rate:.0f}" if rate >= 100.0 else f"{rate:.3g}"
 
 
+def is_fast(result: Result) -> bool:
+    """Return whether the rate of `auto` is near enough to the best size's, and not behind that of batches of one."""
+    return result.ratio >= NEAR_ENOUGH and result.auto.rate >= NEVER_BELOW * result.ones
+
+
 def is_near(result: Result) -> bool:
-    """Return whether `auto` is near enough to the best size, and not behind batches of one."""
-    as_fast = result.ratio >= NEAR_ENOUGH and result.auto.rate >= NEVER_BELOW * result.ones
-    return as_fast and result.later <= AS_SOON
+    """Return whether `auto` is as fast as the best size, and answers as soon."""
+    return is_fast(result) and result.later <= AS_SOON
 
 
 def text(results: Sequence[Result]) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from tests.lab.policies.loads import Closed
-from tests.lab.policies.sizes import CURVES, FEWER, NEAR_ENOUGH, Case, constant, is_near, measure
+from tests.lab.policies.sizes import CURVES, FEWER, NEAR_ENOUGH, Case, constant, is_fast, is_near, measure
 from tests.lab.policies.world import World
 from tsctl.daemon.batching.policies.auto import Auto
 from tsctl.daemon.models.registering.spec import FIRST
@@ -34,9 +34,9 @@ SOME = [
 def test_auto_is_as_fast_as_the_best_size(name: str, workers: int, cores: float, clients: int) -> None:
     curve = [each.name for each in CURVES].index(name)
 
-    result = measure(Case(curve, workers, cores, clients), seeds=(1,))
+    result = measure(Case(curve, workers, cores, clients))
 
-    assert is_near(result), result
+    assert is_fast(result) and result.later < 1.25, result
 
 
 @pytest.mark.heavy
@@ -56,7 +56,7 @@ def test_clients_of_several_workers_are_served_so_after_a_few_hundred_requests(w
 def test_clients_that_workers_cannot_share_evenly_are_answered_at_the_rate_of_the_best_size() -> None:
     result = measure(Case(1, 4, 4.0, 9), seeds=(1,))  # 6 + 24 n
 
-    assert is_near(result), result
+    assert is_fast(result), result
 
 
 @pytest.mark.heavy
