@@ -6,7 +6,7 @@ what is recorded, copied to a shadow and traced, and which refusals count.
 
 from collections.abc import Callable, Sequence
 
-from tsctl.daemon.core.client import LimitedClient, holder_of
+from tsctl.daemon.core.client import LimitedClient
 from tsctl.daemon.core.errors import BadRequest, DaemonError
 from tsctl.daemon.core.job import Caller, Job, Param, Reply, TimeBudget
 from tsctl.daemon.core.timing import Timing
@@ -78,7 +78,7 @@ def submit(
     job.timing = timing
     job.infer = infer
     if model.watchers:
-        asked = RequestFacts(method, target, began, holder_of(client, peer), kept)
+        asked = RequestFacts(method, target, began, client, peer, kept)
         taken = False
         for watcher in model.watchers:
             taken = watcher.watch(job, asked) or taken

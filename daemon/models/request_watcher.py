@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from tsctl.daemon.core.client import ShareHolder
+from tsctl.daemon.core.client import LimitedClient
 from tsctl.daemon.core.job import Job, Param
 
 
@@ -13,14 +13,15 @@ class RequestFacts(NamedTuple):
     Attributes:
         method, target: of the request; over gRPC, `POST` and the method's path.
         began: when its headers were complete, on the daemon's clock.
-        holder: the client in whose share the request counts.
+        client, peer: the sender, None if it is unknown, and its name for the access log, as `holder_of` takes them.
         repeated: repeats the request as a plain prediction; None if none would.
     """
 
     method: str
     target: str
     began: float
-    holder: ShareHolder
+    client: LimitedClient | None
+    peer: str
     repeated: Sequence[Param] | None
 
 

@@ -55,9 +55,10 @@ def failed_together(rows: Sequence[wire.Row], error: BaseException) -> list[wire
     The exception's text may quote one of them, and it is not known which: other clients must not read that. Where all
     are equal, as in a measurement, it is about each of them.
     """
-    if all((row.params, row.headers) == (rows[0].params, rows[0].headers) for row in rows):
+    sent = [(row.params, row.headers, row.infer) for row in rows]
+    if all(each == sent[0] for each in sent):
         return [failed(row, error) for row in rows]
-    instead = f"the handler raised for {len(rows)} requests together; the model's log has the exception"
+    instead = f"{class_of(error)}, raised for {len(rows)} requests together; the model's log has its text"
     return [failed(row, error, instead) for row in rows]
 
 
@@ -85,7 +86,5 @@ def failed(row: wire.Row, error: BaseException, instead: str = "") -> wire.Answe
     what = _in_words(error)
     crowded = is_out_of_memory(error)  # whose text tells of memory alone
     if crowded or "CUDA" in what:
-        return failure(
-            f"Out of resources. {what if crowded or not instead else instead.capitalize()} (Request {row.id})", 507
-        )
+        return failure(f"Out of resources. {what if crowded or not instead else instead} (Request {row.id})", 507)
     return failure(f"Prediction failed: {instead or what} (Request {row.id}){advice_for(row)}")

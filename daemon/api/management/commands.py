@@ -62,9 +62,9 @@ class Parameters:
         document = request.json()
         if not isinstance(document, dict):
             raise BadRequest("Invalid body; expected a JSON object.")
-        if name := next(iter(self._values), ""):
+        if document and (name := next(iter(self._values), "")):
             raise BadRequest(f"The parameter {name[:_SHOWN]} is in the URL, beside a body: write it into the body.")
-        self._values = document
+        self._values |= document
 
     @property
     def names(self) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from tsctl.daemon.core.client import holder_of
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.declarations import VersionView
 from tsctl.daemon.extension import Kernel, Service
@@ -48,7 +49,7 @@ class _ClientShare:
 
     def watch(self, job: Job, asked: RequestFacts) -> bool:
         """Note whose request it is."""
-        job.client = asked.holder
+        job.client = holder_of(asked.client, asked.peer)
         return False
 
 

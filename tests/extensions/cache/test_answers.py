@@ -1,13 +1,14 @@
 """Equal requests get one answer, from the cache or from one that runs, and no answer that must not be given again."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.kit.said import said_in
 from tests.kit.version import StubVersion
-from tsctl.daemon.core.client import NOBODY
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import Stopping
 from tsctl.daemon.core.fingerprint import AT_ONCE
@@ -16,7 +17,7 @@ from tsctl.daemon.extensions.cache.answers import IN_A_TURN, OF_HEADER, OVERHEAD
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.handlers.tensor_heads import InferHead
 
-FACTS = RequestFacts("POST", "/predictions/m", 0.0, NOBODY, None)
+FACTS = RequestFacts("POST", "/predictions/m", 0.0, None, "", None)
 LARGE = b"x" * (AT_ONCE + 1)
 Headers = list[tuple[str, str]]
 
@@ -97,7 +98,11 @@ def test_a_large_request_whose_client_has_a_deadline_runs_itself(bench: Cached) 
     assert bench.sent == ["first", "second"] and bench.client.statuses == {"first": 200, "second": 200}
 
 
-def test_answers_of_a_folder_served_in_place_are_not_given_again_once_a_worker_was_started_since(bench: Cached) -> None:
+@pytest.mark.parametrize("unpacked", [None, Path("of-an-archive")])
+def test_answers_of_a_folder_served_in_place_are_not_given_again_once_a_worker_was_started_since(
+    bench: Cached, unpacked: Path | None
+) -> None:
+    bench.model.source = replace(bench.model.source, unpacked=unpacked)
     bench.ask("old")
     bench.after(2.0, "again")
     bench.ask("runs-until-it-is-unloaded", b"b")
@@ -110,7 +115,7 @@ def test_answers_of_a_folder_served_in_place_are_not_given_again_once_a_worker_w
     bench.ask("new")
     bench.after(2.0, "new-of-b", b"b")
 
-    assert bench.sent == ["old", "runs-until-it-is-unloaded", "new", "new-of-b"]
+    assert bench.sent == ["old", "runs-until-it-is-unloaded", *([] if unpacked else ["new", "new-of-b"])]
 
 
 def test_an_answer_has_the_age_of_its_stay_here_and_no_other(bench: Cached) -> None:

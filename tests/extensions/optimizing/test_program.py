@@ -113,6 +113,6 @@ def test_an_output_is_printed_once_and_one_that_ends_differently_whole(capsys: p
 
     for pid, ends in enumerate(["ValueError: a", "ValueError: a", "ValueError: b"]):
         outputs.print_lines(begins, pid, "stderr")
-        outputs.print_lines(ends, pid, "stderr")
+        outputs.print_lines(f"{ends}\nrefused", pid, "stderr")
 
-    assert capsys.readouterr().err == f"{begins}\nValueError: a\n{begins}\nValueError: b\n"
+    assert capsys.readouterr().err == f"{begins}\nValueError: a\nrefused\n{begins}\nValueError: b\nrefused\n"

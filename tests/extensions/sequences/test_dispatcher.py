@@ -3,15 +3,28 @@
 import pytest
 
 from tests.extensions.sequences.stateful import Stateful
+from tests.kit.clients import FakeClient
 from tsctl.daemon.api.management.control import worker_of
+from tsctl.daemon.core.client import ShareHolder
 from tsctl.daemon.core.errors import QueueFull
 from tsctl.daemon.core.job import Reply
 from tsctl.daemon.extensions.sequences.marks import SequenceHeaders
 from tsctl.daemon.extensions.sequences.table import TooManySequences
+from tsctl.daemon.models.request_watcher import RequestFacts
 
 
 def test_who_would_serve_it_elsewhere_is_told_that_its_workers_keep_states() -> None:
     assert worker_of(Stateful().model, {})["anyWorker"] is False
+
+
+def test_a_request_counts_in_the_share_of_its_key() -> None:
+    bench = Stateful()
+    job = bench.client.job("a1")
+
+    [watcher] = bench.model.watchers
+    watcher.watch(job, RequestFacts("POST", "/predictions/m", 0.0, FakeClient("c"), "192.0.2.7:4711", None))
+
+    assert job.client == ShareHolder("c", known=True)
 
 
 def test_a_request_without_an_id_begins_a_sequence_whose_id_the_client_is_told() -> None:

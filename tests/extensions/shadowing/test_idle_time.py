@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from tests.kit.version import StubVersion
-from tsctl.daemon.core.client import NOBODY
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import Stopping
 from tsctl.daemon.core.job import Job, Reply
@@ -14,7 +13,7 @@ from tsctl.daemon.extensions.shadowing.idle_time import QUIET, IdleTime, is_idle
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
 
-ASKED = RequestFacts("POST", "/predictions/m", 0.0, NOBODY, None)
+ASKED = RequestFacts("POST", "/predictions/m", 0.0, None, "", None)
 TOOK = 1.0  # seconds of each batch
 
 

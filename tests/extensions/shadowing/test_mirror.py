@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.kit.version import StubVersion
-from tsctl.daemon.core.client import NOBODY
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import PredictionFailed
 from tsctl.daemon.core.job import Job, Piece, Reply
@@ -20,7 +19,7 @@ from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.routing.route import Route
 from tsctl.daemon.models.version import ModelVersion
 
-ASKED = RequestFacts("POST", "/predictions/m", 0.0, NOBODY, None)
+ASKED = RequestFacts("POST", "/predictions/m", 0.0, None, "", None)
 
 
 class Shadowed:

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from tests.kit.version import StubVersion
-from tsctl.daemon.core.client import NOBODY
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import QueueFull
 from tsctl.daemon.core.job import Job, Piece, Reply, TimeBudget
@@ -22,7 +21,7 @@ BEFORE = 0.25  # seconds from a request's headers to its last byte
 
 
 def asked(target: str, began: float) -> RequestFacts:
-    return RequestFacts("POST", target, began, NOBODY, None)
+    return RequestFacts("POST", target, began, None, "", None)
 
 
 def trace_of(job: Job) -> RequestTrace | None:

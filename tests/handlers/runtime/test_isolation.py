@@ -10,10 +10,12 @@ import pytest
 
 from tests.handlers.samples import context_of, row
 from tsctl.handlers import wire
+from tsctl.handlers.runtime.failures import failed_together
 from tsctl.handlers.runtime.runtime import Allowance, Runtime
 from tsctl.handlers.runtime.warmup import warm_up
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.loader import EntryPoint
+from tsctl.handlers.tensor_heads import InferHead
 
 
 def run(handle: Callable[[Any, Context], Any], count: int = 3) -> tuple[Runtime, list[wire.Answer]]:
@@ -45,6 +47,14 @@ def test_nothing_keeps_what_the_failed_batch_had_in_memory() -> None:
 
     assert [answer.status for answer in answers] == [200] * 3
     assert alive == [0] * 5, "three rows, two, and each alone"
+
+
+@pytest.mark.parametrize(("cards", "told"), [("11", True), ("12", False)], ids=["equal", "of another parameter"])
+def test_an_exception_of_several_requests_is_told_in_full_to_equal_ones_alone(cards: str, told: bool) -> None:
+    rows = [wire.Row("r", [], [], InferHead("", {"card": card}, [], [], False)) for card in cards]
+
+    for answer in failed_together(rows, ValueError("no card 1")):
+        assert (b"no card 1" in answer.body, b"ValueError" in answer.body) == (told, True)
 
 
 def test_a_warm_up_finds_out_that_a_handler_cannot_batch(model_dir: Path) -> None:
