@@ -177,10 +177,15 @@ def _numbers_of(row: Any) -> torch.Tensor:
 
 def _read_together(decode: Callable[[Any], Any], rows: list[Any]) -> Iterable[Any]:
     """Return the array of each row: of several lists in one shape by one call of torch, which takes half as long."""
-    payloads = [payload_of(row) for row in rows]
+    first = payloads = [payload_of(row) for row in rows]
     if len(rows) > 1 and all(type(each) is list for each in payloads):
-        with suppress(TypeError, ValueError, OverflowError, RuntimeError):  # else each row says what is wrong with it
-            return torch.as_tensor(payloads).unbind()
+        # Else each row says what is wrong with it. LookupError: torch would cut all rows to the length of an empty one.
+        with suppress(TypeError, ValueError, OverflowError, RuntimeError, LookupError):
+            made = torch.as_tensor(payloads)
+            while type(first[0]) is list:
+                first = [each[0] for each in first]
+            if len({*map(type, first)}) == 1 and torch.tensor(first[0]).dtype is made.dtype:  # each row's own, alone
+                return made.unbind()
     return map(decode, rows)
 
 

@@ -25,7 +25,8 @@ _SETTINGS = ("mean", "std", "resize", "crop", "interpolation")
 # Of Hugging Face's files: how names of steps begin, the steps that are done here or change no pixel, and classes whose
 # code does other things than their files say (LeViT's resizes to 256/224 of `size`).
 _OF_STEPS = ("do_", "rescale_offset")
-_STEPS = {"do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_convert_rgb", "do_reduce_labels"}
+_STEPS = {"do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_convert_rgb", "do_reduce_labels",
+          "do_convert_annotations"}  # fmt: skip
 _OTHERWISE = ("Levit", "PPLCNet")
 _CONVNEXT_SQUASHES_FROM = 384  # pixels: transformers' ConvNextImageProcessor then crops nothing
 
@@ -119,8 +120,10 @@ def read_preparation(model_dir: Path, config: Mapping[str, Any]) -> ImageSetting
             if not said:
                 continue
             place, values[name] = next(iter(said.items()))
-            if isinstance(values[name], _Unknown):
-                raise HandlerError(f"{place}: {values[name].why}: say `{name}` in model-config.yaml")
+            if isinstance(unknown := values[name], _Unknown):
+                same = (each for each in _SETTINGS if config.get(each) is None and told[place].get(each) == unknown)
+                settings = ", ".join(f"`{each}`" for each in same)
+                raise HandlerError(f"{place}: {unknown.why}: say {settings} in model-config.yaml")
         places[place] = None
     how = _checked(values)
     classes, origin = _classes(model_dir, config, files[_CONFIG])

@@ -10,7 +10,7 @@ import torch
 
 from tests.handlers.device import DEVICE
 from tests.handlers.samples import context_of, write
-from tsctl.handlers.builtin.base import BaseHandler, payload_of
+from tsctl.handlers.builtin.base import BaseHandler, is_prepared, payload_of
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.loader import EntryPoint
 from tsctl.handlers.wire import STAGE_TIME, STAGES
@@ -219,3 +219,25 @@ def test_rows_of_one_shape_are_read_by_one_call_of_torch(monkeypatch: pytest.Mon
     read.assert_called_once()
     assert [row.prepared.tolist() for row in rows] == [[1, number] for number in range(8)]
     assert rows[0].prepared.dtype is torch.int64
+
+
+@pytest.mark.parametrize(
+    "bodies",
+    [
+        pytest.param([[], [1, 2]], id="an empty one, to whose length torch would cut the others"),
+        pytest.param([[1, 2], [0.5, 2]], id="floats beside whole numbers, which an embedding takes"),
+        pytest.param([[True, False], [1, 2]], id="whole numbers beside truth values"),
+        pytest.param([[2**63], [0.5]], id="a whole number that is none of torch's"),
+    ],
+)
+def test_a_row_is_read_beside_others_as_it_is_alone(bodies: list[Any]) -> None:
+    alone: list[list[Any]] = [[{"body": body}] for body in bodies]
+    together: list[Any] = [{"body": body} for body in bodies]
+    refused = [index for index, rows in enumerate(alone) if BaseHandler().prepare(rows)]
+
+    assert [*BaseHandler().prepare(together)] == refused
+
+    for [row], beside in zip(alone, together, strict=True):
+        assert is_prepared(beside) == is_prepared(row)
+        if is_prepared(row):
+            assert beside.prepared.dtype is row.prepared.dtype and torch.equal(beside.prepared, row.prepared)

@@ -119,7 +119,7 @@ def test_what_is_not_known_of_timms_file_is_refused(given: str, tmp_path: Path) 
             id="0 to 1",
         ),
         pytest.param(
-            VIT | {"include_top": True, "rescale_offset": False, "do_pad": None, "do_convert_rgb": True},
+            VIT | {"include_top": True, "rescale_offset": False, "do_pad": None, "do_convert_annotations": True},
             ((0.5,) * 3, (0.25,) * 3, (384, 384), (384, 384), "bicubic"),
             id="EfficientNet, which divides twice",
         ),
@@ -233,7 +233,9 @@ def test_a_file_of_anybodys_is_read_or_refused_in_words(tmp_path: Path, name: st
 def test_a_part_that_cannot_be_left_by_a_crop_is_refused(tmp_path: Path, part: object, crop: dict[str, Any]) -> None:
     document = VIT | {"size": {"shortest_edge": 224}, "crop_pct": part} | crop
 
-    assert f"its `crop_pct` is {part!r}: say `resize` in model-config.yaml" in refusal(tmp_path, preprocessor=document)
+    said = refusal(tmp_path, preprocessor=document)
+
+    assert f"its `crop_pct` is {part!r}: say `resize`, `crop` in model-config.yaml" in said
 
 
 def test_a_factor_that_is_no_number_is_refused(tmp_path: Path) -> None:
