@@ -23,13 +23,13 @@ def test_ls_has_the_gpus_of_models_and_what_their_workers_hold_there(invoke: Inv
     gpus = [{"name": "" if number == 5 else "A Card", "memory": 2**32} for number in range(6)]
     daemon.answer("GET /tsctl/status", {"models": models, "gpus": gpus})
 
-    *table, some, other = invoke("ls").stdout.splitlines()
+    shown = invoke("ls")
 
-    rows = [line.split() for line in table]
-
+    rows = [line.split() for line in shown.stdout.splitlines()]
+    assert len(rows) == 3, "the table is alone in stdout"
     assert rows[0][4] == "GPU"
     assert (rows[1][4:7], rows[2][4:6]) == (["0-2,5", "3.0", "GiB"], ["-", "8"])
-    assert (some, other) == ("GPU 0-2: A Card, 4.0 GiB each", "GPU 5: NVIDIA")
+    assert shown.stderr.splitlines() == ["GPU 0-2: A Card, 4.0 GiB each", "GPU 5: NVIDIA"]
 
 
 RECENT = {"seconds": 60, "requests": 1204, "errors": 3, "p50Ms": 5.0, "p99Ms": 34.25}

@@ -47,11 +47,11 @@ def command(socket: Path | None, as_json: bool) -> None:
     table = columns(models)
     render.table([title for title, _ in table], zip(*(cells for _, cells in table), strict=True), drop=dropped(models))
     for title, text in card_rows(status.get("gpus", ()), gpus_of(models)):
-        echo(f"{title}: {text}")
+        echo(f"{title}: {text}", err=True)  # the table is alone in stdout
     failed = [f"{model['name']}/{model['version']}" for model in models if model["state"] == "failed"]
     crashing = [f"{model['name']}/{model['version']}" for model in models if model["state"] == "crashing"]
     if crashing:
-        hint(f"`tsctl logs {crashing[0].partition('/')[0]}` shows why the workers of {crashing[0]} exit")
+        hint(f"`tsctl events {crashing[0].partition('/')[0]}` shows why the workers of {crashing[0]} exit")
     if failed:
         hint(f"`tsctl describe {failed[0]}` shows why loading failed; retry with `tsctl retry {failed[0]}`")
 
