@@ -78,7 +78,7 @@ Six walks
    asks to take over, the old one agrees → the new one listens, and opens its gate → shutdown.wind_down in the
    old one; in the foreground upgrade.shim stays.
 
-Bounds, and where they are: connections (bounds.full), bodies being received (bounds.receiving), a version's
+Bounds, and where they are: connections (bounds.rejection), bodies being received (bounds.receiving), a version's
 queue in jobs and bytes (batching.queue), a worker's memory and processors (processes.memory_limit,
 model_settings). A log that cannot be written loses its lines (core.log_file). Each excess is reported.
 

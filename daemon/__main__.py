@@ -71,7 +71,7 @@ def main(arguments: Sequence[str], extensions: Sequence[Extension] = EXTENSIONS)
         if given.background:
             os.chdir("/")  # keep no directory busy
         # Here, so that a wrong setting is reported without the cost of these imports.
-        from tsctl.daemon.lifecycle.early import start_early
+        from tsctl.daemon.lifecycle.first_template import start_early
 
         template = start_early(config, replacing=predecessor is not None)
         from tsctl.daemon.http.bounds.trimming import return_memory

@@ -13,7 +13,7 @@
         downloads/      archives that are being downloaded
         compiled/       models compiled by torch.compile, reused at the next start
         snapshot.json   the registered models, for the next run
-        tuned/          MODEL@VERSION.json: the last result of `tsctl tune` (tsctl/tuning/saved.py)
+        tuned/          MODEL@VERSION.json: the last result of `tsctl tune` (tsctl/tuning/saved_results.py)
         events.jsonl    the latest events; events.jsonl.1 has the ones before, and a lock is beside them
 
 Standard library only: the command line imports this module.

@@ -26,7 +26,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.api", "daemon.batching.policies.collector", "daemon.config", "daemon.events",
         "daemon.http", "daemon.metrics", "daemon.model_settings", "daemon.models", "daemon.declarations",
         "daemon.setting_values", "daemon.settings", "daemon.tables", "daemon.workers.engine", "daemon.workers.state",
-        "handlers.names", "handlers.tensor_heads", "handlers.texts.near", "handlers.wire",
+        "handlers.names", "handlers.tensor_heads", "handlers.texts.near_names", "handlers.wire",
     ),
     "daemon.batching": (
         "daemon.batching", "daemon.metrics.histogram", "daemon.metrics.version", "daemon.workers.engine",
@@ -43,15 +43,15 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon", "handlers.envelopes", "handlers.names", "handlers.optimize.compiler",
         "handlers.optimize.checks.archive", "handlers.optimize.checks.processor", "handlers.orders",
         "handlers.own_process", "handlers.ray.messages", "handlers.requests.preparation", "handlers.sdk.errors",
-        "handlers.tensor_heads", "handlers.texts.near", "handlers.wire",
+        "handlers.tensor_heads", "handlers.texts.near_names", "handlers.wire",
     ),
-    "daemon.http": ("daemon.http", "daemon.server.extensions", "handlers.texts.near"),
+    "daemon.http": ("daemon.http", "daemon.server.extensions", "handlers.texts.near_names"),
     "daemon.lifecycle": (
         "daemon.lifecycle", "daemon.config", "daemon.events", "daemon.http.listener", "daemon.marfile",
         "daemon.metrics", "daemon.models", "daemon.paths", "daemon.setting_values", "daemon.workers.cores",
         "daemon.workers.processes.import_scan", "daemon.workers.processes.spawn", "handlers.texts.signals",
     ),
-    "daemon.lifecycle.printed": (),
+    "daemon.lifecycle.start_log": (),
     "daemon.lifecycle.upgrade.shim": (),
     "daemon.marfile": ("handlers.names",),
     "daemon.metrics": ("daemon.metrics", "handlers.wire"),
@@ -60,7 +60,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.models", "daemon.batching", "daemon.config", "daemon.events", "daemon.marfile", "daemon.metrics",
         "daemon.model_settings", "daemon.paths", "daemon.server.extensions", "daemon.setting_values", "daemon.settings",
         "daemon.tables", "daemon.targets", "daemon.workers",
-        "handlers.names", "handlers.compiling", "handlers.texts.near", "handlers.wire",
+        "handlers.names", "handlers.compiling", "handlers.texts.near_names", "handlers.wire",
     ),
     "daemon.paths": (),
     "daemon.declarations": (),
@@ -156,7 +156,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "tsctl.service": ("tsctl", "daemon.config", "daemon.core.errors", "daemon.tables"),
     "tsctl.showcase.served": ("tsctl.showcase.served",),
-    "tsctl.starting": ("daemon.lifecycle.printed", "daemon.paths"),
+    "tsctl.starting": ("daemon.lifecycle.start_log", "daemon.paths"),
     "tsctl.templates": ("tsctl.templates",),
 }  # fmt: skip
 # Programs of their own: the rest of their room may start them, and not import them.
@@ -172,7 +172,7 @@ APART = (
 LEAFLESS: dict[str, tuple[str, ...]] = dict.fromkeys(
     (
         *LEAVES,
-        "daemon.lifecycle.printed",
+        "daemon.lifecycle.start_log",
         "daemon.paths",
         "daemon.setting_values",
         "daemon.settings",
@@ -219,7 +219,7 @@ EXCEPT: dict[str, tuple[str, ...]] = {
 }
 # Where only these may come from outside the standard library.
 OUTSIDE: dict[str, tuple[str, ...]] = {
-    "daemon.lifecycle.printed": (),
+    "daemon.lifecycle.start_log": (),
     "daemon.marfile": (),
     "daemon.model_settings": (),
     "daemon.paths": (),

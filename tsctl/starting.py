@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tsctl.daemon import paths
-from tsctl.daemon.lifecycle.printed import NAME, shorten
+from tsctl.daemon.lifecycle.start_log import NAME, shorten
 
 START_TIMEOUT = 30.0  # seconds; usually well under one
 # -P: ignores a folder named `tsctl` in the user's working directory.

@@ -205,7 +205,7 @@ def guarded(
                 return route(exchange, path)
             except DaemonError:
                 # Another table's route may be tried next, with a check of its own, or this one once more, and checked
-                # again, when the model is registered and loaded (inference/held.py).
+                # again, when the model is registered and loaded (inference/held_requests.py).
                 request.headers = headers
                 raise
 

@@ -38,7 +38,7 @@ from tsctl.daemon.core.job import Caller
 from tsctl.daemon.http.bounds.sending import PIECE
 from tsctl.daemon.http.bounds.upload import Upload
 from tsctl.daemon.http.exchange import Exchange, Outgoing
-from tsctl.daemon.http.forwarded import TrustedProxies
+from tsctl.daemon.http.forwarded_for import TrustedProxies
 from tsctl.daemon.http.host import ListenerView
 from tsctl.daemon.http.limits import replaced, slow_body, slow_head
 from tsctl.daemon.http.messages import Request, error_response

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tsctl.daemon.core.errors import DaemonError
-from tsctl.daemon.http.forwarded import TrustedProxies
+from tsctl.daemon.http.forwarded_for import TrustedProxies
 
 # Of what the event loop parses. Inference bodies go to a worker unread, except forms (inference/forms.py).
 # Parsing 8 KiB of `%FF` takes 3 ms, 64 KiB 25 ms (tests/lab/benchmarks/callbacks.py). RFC 9110, section 4.1, requires

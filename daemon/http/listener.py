@@ -8,8 +8,8 @@ from typing import cast
 
 from tsctl.daemon.core.arena import Storage
 from tsctl.daemon.core.clock import Clock, Timer
-from tsctl.daemon.http.bounds.full import RejectingProtocol
 from tsctl.daemon.http.bounds.receiving import PATIENCE, ReceiveBudget
+from tsctl.daemon.http.bounds.rejection import RejectingProtocol
 from tsctl.daemon.http.bounds.sending import SendBudget
 from tsctl.daemon.http.connection import Connection
 from tsctl.daemon.http.exchange import Exchange

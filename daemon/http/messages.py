@@ -24,7 +24,7 @@ from tsctl.daemon.http.limits import (
     TargetTooLong,
 )
 from tsctl.daemon.server.extensions import EXTENSIONS
-from tsctl.handlers.texts.near import did_you_mean
+from tsctl.handlers.texts.near_names import did_you_mean
 
 JSON = ("Content-Type", "application/json")
 

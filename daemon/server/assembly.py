@@ -12,7 +12,7 @@ from tsctl.daemon.core.clock import LoopClock
 from tsctl.daemon.core.machine.gpu import Gpus
 from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.lifecycle.boot import Boot
-from tsctl.daemon.lifecycle.early import raise_file_limit
+from tsctl.daemon.lifecycle.first_template import raise_file_limit
 from tsctl.daemon.lifecycle.instance import Instance
 from tsctl.daemon.lifecycle.shutdown import Shutdown
 from tsctl.daemon.lifecycle.sockets import SupervisedListener

@@ -9,8 +9,8 @@ from tsctl.daemon.api.guards import cors_headers, guard, with_preflight
 from tsctl.daemon.api.inference.unpack import Unpacking
 from tsctl.daemon.config.endpoints import Endpoint, address_of
 from tsctl.daemon.extension import Kernel
-from tsctl.daemon.http.bounds.full import connections_within
-from tsctl.daemon.http.forwarded import TrustedProxies
+from tsctl.daemon.http.bounds.rejection import connections_within
+from tsctl.daemon.http.forwarded_for import TrustedProxies
 from tsctl.daemon.http.limits import HttpLimits
 from tsctl.daemon.http.listener import Listener
 from tsctl.daemon.http.router import Hold, Router

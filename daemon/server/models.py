@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from tsctl.daemon import paths
-from tsctl.daemon.api.inference.held import HeldRequests
+from tsctl.daemon.api.inference.held_requests import HeldRequests
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.worker_env import model_environment
 from tsctl.daemon.core.arena import Arena

@@ -15,7 +15,7 @@ from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.events.events import Events, Journal
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.extension import Service
-from tsctl.daemon.lifecycle.printed import shorten
+from tsctl.daemon.lifecycle.start_log import shorten
 from tsctl.daemon.lifecycle.supervision import Supervision
 from tsctl.daemon.metrics.metrics import Metrics, RecentTimer
 
@@ -54,7 +54,7 @@ class LoopWatch:
 
 
 class PrintedLog:
-    """Keeps `start.log` short, the file behind a descriptor (lifecycle/printed.py)."""
+    """Keeps `start.log` short, the file behind a descriptor (lifecycle/start_log.py)."""
 
     def __init__(self, clock: Clock, descriptor: int = 2) -> None:
         self._descriptor = descriptor

@@ -15,8 +15,8 @@ from tsctl.daemon.targets.bare import is_bare as is_bare
 from tsctl.daemon.targets.bare import is_url as is_url
 from tsctl.daemon.targets.bare import model_name_of as model_name_of
 from tsctl.daemon.targets.bare import split_function as split_function
-from tsctl.daemon.targets.opened import folders_named as folders_named
-from tsctl.daemon.targets.opened import opened_by as opened_by
+from tsctl.daemon.targets.opened_paths import folders_named as folders_named
+from tsctl.daemon.targets.opened_paths import opened_by as opened_by
 from tsctl.daemon.targets.source import TargetError as TargetError
 from tsctl.daemon.targets.source import check_syntax as check_syntax
 from tsctl.daemon.targets.source import local_files as local_files

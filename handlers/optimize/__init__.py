@@ -1,6 +1,6 @@
 """Run a loaded model faster, and check that its output stays the same.
 
-    handler with its model ──▶ asked.py  the default optimisations, and those asked for by name
+    handler with its model ──▶ selected_steps.py  the default optimisations, and those asked for by name
                            ──▶ apply.py  as was found out before (checks/outcomes.py), else as a check finds
                            ──▶ check.py  one after the other: apply, compare the drift (checks), keep or take back
                            ──▶ steps.py  what each changes

@@ -15,7 +15,6 @@ import torch
 
 from tsctl.handlers import wire
 from tsctl.handlers.names import AUTO
-from tsctl.handlers.optimize.asked import chosen, clash_of
 from tsctl.handlers.optimize.check import attempt, refused_set
 from tsctl.handlers.optimize.checks.archive import archive_of
 from tsctl.handlers.optimize.checks.drift import TOLERANCES
@@ -23,6 +22,7 @@ from tsctl.handlers.optimize.checks.outcomes import entry_of
 from tsctl.handlers.optimize.checks.processor import read_processor
 from tsctl.handlers.optimize.int8.calibration import Scales
 from tsctl.handlers.optimize.packages.side_by_side import Apart, start
+from tsctl.handlers.optimize.selected_steps import chosen, clash_of
 from tsctl.handlers.optimize.steps import NotApplied, Steps, in_words
 from tsctl.handlers.requests.excerpt import message_of
 from tsctl.handlers.sdk.errors import HandlerError

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from tsctl.handlers.optimize.around import ModelWrapper
 from tsctl.handlers.optimize.checks.processor import BFLOAT16, read_processor
 from tsctl.handlers.optimize.trees import map_tensors
+from tsctl.handlers.optimize.wrapper import ModelWrapper
 
 FAST_CAPABILITY = 8  # NVIDIA's Ampere, the first with bfloat16 in its tensor cores
 

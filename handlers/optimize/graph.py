@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from tsctl.handlers.optimize.around import ModelWrapper
 from tsctl.handlers.optimize.trees import map_tensors, tensors_of
+from tsctl.handlers.optimize.wrapper import ModelWrapper
 from tsctl.handlers.requests.early_answers import WholeCalls
 
 _WARM_UPS = 3  # runs before a capture, in which libraries choose kernels and allocate, as torch.cuda.graph asks for

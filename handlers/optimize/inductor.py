@@ -22,11 +22,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from tsctl.handlers.optimize.around import ModelWrapper
 from tsctl.handlers.optimize.checks.drift import drift
 from tsctl.handlers.optimize.compiler import C_COMPILERS, COMPILERS, find_c_compiler, find_compiler
 from tsctl.handlers.optimize.packages.package import Packages
 from tsctl.handlers.optimize.trees import tensors_of
+from tsctl.handlers.optimize.wrapper import ModelWrapper
 
 
 def refusal(model: Any, device: torch.device) -> str:

@@ -28,11 +28,11 @@ from torch.jit import TracerWarning  # type: ignore[attr-defined]
 from torch.utils import _pytree as pytree
 
 from tsctl.handlers.names import ONNX_PACKAGES
-from tsctl.handlers.optimize.around import ModelWrapper
 from tsctl.handlers.optimize.checks.drift import drift
 from tsctl.handlers.optimize.packages.making import SIZES, Flat, described, quiet, written_spec
 from tsctl.handlers.optimize.packages.package import Description, Graph, Packages
 from tsctl.handlers.optimize.packages.recording import NotExportable, Recorded
+from tsctl.handlers.optimize.wrapper import ModelWrapper
 from tsctl.handlers.requests.excerpt import excerpt, message_of
 
 _FILE, _WEIGHTS, _GRAPH = "model.onnx", "weights", "onnx"

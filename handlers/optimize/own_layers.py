@@ -14,7 +14,7 @@ import torch
 from torch import fx, nn
 from torch.nn import functional
 
-from tsctl.handlers.optimize.around import ModelWrapper
+from tsctl.handlers.optimize.wrapper import ModelWrapper
 
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 NORMALISATIONS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tsctl.handlers import wire
 from tsctl.handlers.compiling import mypyc_attr
 from tsctl.handlers.envelopes.entry import enveloped
-from tsctl.handlers.optimize.asked import chosen
+from tsctl.handlers.optimize.selected_steps import chosen
 from tsctl.handlers.requests.gpu_context import GpuContext
 from tsctl.handlers.requests.kinds import Kind, kind_of
 from tsctl.handlers.requests.out_of_memory import is_out_of_memory, make_room
@@ -515,7 +515,7 @@ def _awaited(entry: EntryPoint, mode: wire.Mode) -> EntryPoint:
     initialize = getattr(entry.instance, "initialize", None)
     if entry.read is not None or not (iscoroutinefunction(entry.handle) or iscoroutinefunction(initialize)):
         return entry
-    from tsctl.handlers.runtime.awaited import AwaitedEntryPoint  # with asyncio, which few handlers need: 20 ms
+    from tsctl.handlers.runtime.coroutines import AwaitedEntryPoint  # with asyncio, which few handlers need: 20 ms
 
     return AwaitedEntryPoint(entry, mode)
 

@@ -67,7 +67,7 @@ class EntryPoint:
         """Load the model. A module function is called once without data, as TorchServe does.
 
         A function that fails on that call because it has no loading branch is ready; `notes` tells so. Coroutines are
-        for runtime/awaited.py.
+        for runtime/coroutines.py.
         """
         if self.instance is not None:
             self.instance.initialize(context)

@@ -18,7 +18,7 @@ from tsctl.handlers import wire
 from tsctl.handlers.requests.excerpt import excerpt
 from tsctl.handlers.sdk.errors import UnreadablePayload
 from tsctl.handlers.tensor_heads import ElementHeads, TensorHead
-from tsctl.handlers.texts.near import did_you_mean
+from tsctl.handlers.texts.near_names import did_you_mean
 from tsctl.handlers.typed.signature import Argument
 
 _WHOLE = ("data", "body")  # the names that the daemon and TorchServe's clients give to a body without a form

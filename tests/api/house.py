@@ -11,7 +11,7 @@ from tests.api.described import Described
 from tests.http.peer import Answer, Peer, Server
 from tsctl.daemon import paths
 from tsctl.daemon.api.guards import Guard
-from tsctl.daemon.api.inference.held import HeldRequests
+from tsctl.daemon.api.inference.held_requests import HeldRequests
 from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.api.inference.unpack import Unpacking
 from tsctl.daemon.config.config import resolve

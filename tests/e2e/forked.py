@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 EARLY = ("PYTHON", "LC_", "LANG", "NO_COLOR", "COLUMNS", "LINES", "TERM", "FORCE_COLOR", "GRPC_")
 # What a daemon, or `tsctl`, imports while it runs, and nothing that only some of them need.
 IMPORTED = (
-    "tsctl.daemon.__main__", "tsctl.daemon.lifecycle.activation", "tsctl.daemon.lifecycle.early",
+    "tsctl.daemon.__main__", "tsctl.daemon.lifecycle.activation", "tsctl.daemon.lifecycle.first_template",
     "tsctl.daemon.lifecycle.notify", "tsctl.daemon.lifecycle.upgrade.shim",
     "tsctl.daemon.lifecycle.upgrade.successor", "tsctl.daemon.server.daemon", "uvloop", "rich.table", "tsctl.client",
     "tsctl.terminal.suggestions",

@@ -20,7 +20,7 @@ from tsctl.cli import main
 from tsctl.commands import events
 from tsctl.daemon import paths
 from tsctl.daemon.events.events import LEVELS, Events, Journal
-from tsctl.terminal.since import parse_since
+from tsctl.terminal.since_option import parse_since
 
 pytestmark = pytest.mark.usefixtures("utc")
 DIED: dict[str, Any] = {

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tsctl.loadgen.loop import Loop
-from tsctl.loadgen.open import ClosedLoop, OpenLoop, TimerFd
+from tsctl.loadgen.loops import ClosedLoop, OpenLoop, TimerFd
 from tsctl.loadgen.order import LoadOrder, PreparedOrder
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

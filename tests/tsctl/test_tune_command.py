@@ -16,7 +16,7 @@ from tests.tsctl.fake_daemon import FakeDaemon
 from tests.tsctl.transcripts import play
 from tsctl.errors import CliError
 from tsctl.render import live
-from tsctl.tuning import saved
+from tsctl.tuning import saved_results
 from tsctl.tuning.measuring import _serving
 
 WORKER = {
@@ -195,7 +195,7 @@ def test_the_result_is_kept_for_the_page_and_for_its_owner_alone(
     (file,) = (tmp_path / "kept" / "tuned").iterdir()
 
     assert (file.name, file.stat().st_mode & 0o777) == ("net@1.0.json", 0o600)
-    (kept,) = saved.saved(tmp_path / "kept")
+    (kept,) = saved_results.saved(tmp_path / "kept")
     assert abs(kept.pop("time") - time.time()) < 60
     assert kept == document
     invoke("tune", "net", "--workers", "1")
@@ -213,15 +213,15 @@ def test_a_result_that_cannot_be_kept_is_still_shown(invoke: Invoke, load: FakeL
 
 
 def test_files_that_are_no_results_are_left_out(tmp_path: Path) -> None:
-    directory = saved.save(tmp_path, {"model": "a", "version": "1", "time": 5.0}).parent
-    saved.save(tmp_path, {"model": "b", "version": "1", "time": 6.0})
+    directory = saved_results.save(tmp_path, {"model": "a", "version": "1", "time": 5.0}).parent
+    saved_results.save(tmp_path, {"model": "b", "version": "1", "time": 6.0})
     for name, text in {"c@1.json": "{", "d@1.json": "[]", "e@1.json": "{}", ".x@1.json": '{"time": 1}'}.items():
         (directory / name).write_text(text)
-    (directory / "f@1.json").write_text(" " * saved.LARGEST + "{}")
+    (directory / "f@1.json").write_text(" " * saved_results.LARGEST + "{}")
     (directory / "g@1.json").mkdir()
 
-    assert [each["model"] for each in saved.saved(tmp_path)] == ["b", "a"]
-    assert saved.saved(tmp_path / "nothing") == []
+    assert [each["model"] for each in saved_results.saved(tmp_path)] == ["b", "a"]
+    assert saved_results.saved(tmp_path / "nothing") == []
 
 
 def test_a_process_that_ends_early_is_an_error(invoke: Invoke, load: FakeLoad, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from tsctl.daemon import paths
 from tsctl.errors import CliError, NoDaemon, hint
 from tsctl.options import optional_model_argument, own_state_dir
 from tsctl.streams import echo
-from tsctl.terminal.since import Since
+from tsctl.terminal.since_option import Since
 from tsctl.terminal.verb import Verb
 
 LEVELS = ("info", "warning", "error")

@@ -14,7 +14,7 @@ from tsctl.logs.merging import Followed, documents, follow, merged
 from tsctl.logs.sources import Line, LogSource, model_source, model_sources
 from tsctl.options import optional_model_argument, own_state_dir
 from tsctl.streams import echo
-from tsctl.terminal.since import Since
+from tsctl.terminal.since_option import Since
 from tsctl.terminal.verb import Verb
 
 LINES = 50

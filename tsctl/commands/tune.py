@@ -132,11 +132,11 @@ def command(
 
 
 def _save(found: dict[str, Any], said: dict[str, Any]) -> None:
-    from tsctl.tuning import saved
+    from tsctl.tuning import saved_results
 
     try:
         state = said.get("state_dir")
-        saved.save(Path(state["value"]) if state else paths.default_state_dir(), found | {"time": time.time()})
+        saved_results.save(Path(state["value"]) if state else paths.default_state_dir(), found | {"time": time.time()})
     except (OSError, paths.PathError) as error:
         found["notes"].append(f"this result could not be kept for later: {error}")
 

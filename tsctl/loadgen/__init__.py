@@ -7,7 +7,7 @@ early, with the figures so far.
     order         the request, its destination, and the limits of the run
     connection    one connection: a request out, a response in; and the first request, before the run
     loop          what the loops have in common
-    open          open loop: requests start at scheduled times; closed loop: each client sends after its last response
+    loops         open loop: requests start at scheduled times; closed loop: each client sends after its last response
     calls         both over gRPC
     tally         latencies by bucket, responses by status, the generator's own CPU time: the figures
 

@@ -14,7 +14,7 @@ import uvloop
 from tsctl.loadgen.calls import CallLoop
 from tsctl.loadgen.connection import NoResponse, ask_once
 from tsctl.loadgen.loop import Loop
-from tsctl.loadgen.open import ClosedLoop, OpenLoop
+from tsctl.loadgen.loops import ClosedLoop, OpenLoop
 from tsctl.loadgen.order import PreparedOrder, read
 from tsctl.loadgen.tally import look
 

@@ -28,7 +28,7 @@ from tsctl.daemon.model_settings import ModelSetting, ValueKind
 from tsctl.daemon.models.persistence.snapshot_file import one_change
 from tsctl.daemon.models.registrar import Progress, Registrar, no_progress
 from tsctl.daemon.models.registry import Registry
-from tsctl.handlers.texts.near import did_you_mean, plain
+from tsctl.handlers.texts.near_names import did_you_mean, plain
 
 _SHOWN = 100  # characters of a name in a message
 _FIELD = re.compile(rb"[\w.-]+=[\w.:/-]*", re.ASCII)  # the first one of a form

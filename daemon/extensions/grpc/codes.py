@@ -12,7 +12,7 @@ from tsctl.daemon.core.errors import (
     PredictionFailed,
     WorkerKilled,
 )
-from tsctl.daemon.extensions.grpc.waiting.incoming import TooManyCalls, TooManyWatchers
+from tsctl.daemon.extensions.grpc.waiting.incoming_messages import TooManyCalls, TooManyWatchers
 from tsctl.daemon.http.bounds.receiving import NoRoom
 from tsctl.daemon.http.bounds.sending import NoRoomToSend
 

@@ -16,7 +16,7 @@ from tsctl.daemon.extensions.grpc.codes import Code
 from tsctl.daemon.extensions.grpc.heads import CallHead
 from tsctl.daemon.extensions.grpc.prediction import CallFailed
 from tsctl.daemon.extensions.grpc.server import Method, methods_of
-from tsctl.daemon.extensions.grpc.waiting.incoming import WATCHERS, WATCHERS_OF_ONE, Requests, TooManyWatchers
+from tsctl.daemon.extensions.grpc.waiting.incoming_messages import WATCHERS, WATCHERS_OF_ONE, Requests, TooManyWatchers
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import answering, answering_of, are_ready
 

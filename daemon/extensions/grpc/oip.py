@@ -14,10 +14,10 @@ from tsctl.daemon.extensions.grpc.codes import Code
 from tsctl.daemon.extensions.grpc.heads import CallHead
 from tsctl.daemon.extensions.grpc.prediction import CallFailed, ServiceParts, replies_at_end, replies_to
 from tsctl.daemon.extensions.grpc.tensor_contents import read_steps, write_steps
-from tsctl.daemon.extensions.grpc.waiting.in_order import in_order
-from tsctl.daemon.extensions.grpc.waiting.incoming import Requests
+from tsctl.daemon.extensions.grpc.waiting.incoming_messages import Requests
+from tsctl.daemon.extensions.grpc.waiting.ordered_answers import in_order
 from tsctl.daemon.extensions.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
-from tsctl.daemon.extensions.tensors.prepared import PreparedRequest, prepare
+from tsctl.daemon.extensions.tensors.prepared_request import PreparedRequest, prepare
 from tsctl.daemon.models.routing.steering import answering, answering_of, are_ready
 from tsctl.daemon.models.version import ModelVersion
 

@@ -11,8 +11,8 @@ from tsctl.daemon.core.job import Flow, Job, JobPhase, Param, Piece, Reply
 from tsctl.daemon.extensions.grpc.codes import Code, code_of_status
 from tsctl.daemon.extensions.grpc.heads import CallHead
 from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
-from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
-from tsctl.daemon.extensions.grpc.waiting.in_order import StepTurns
+from tsctl.daemon.extensions.grpc.waiting.held_calls import AwaitedModels
+from tsctl.daemon.extensions.grpc.waiting.ordered_answers import StepTurns
 from tsctl.daemon.http.bounds.sending import OVERHEAD, NotRead
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion

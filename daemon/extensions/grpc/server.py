@@ -1,10 +1,10 @@
 """The gRPC servers of the daemon: one for all addresses, on the daemon's own event loop.
 
 A call goes: `Calls.service` finds its method, and rejects a stranger, and a call too many, before the message is read →
-the message is read in turn (waiting/incoming.py) → the head is read → the service's own method → the answer, or a code
-and a message. So all calls are streams for grpc.aio, which would otherwise read the message first. Fork support of gRPC
-is off: workers are forked from templates, which never import it, and its handlers of forks end children that only start
-a thread.
+the message is read in turn (waiting/incoming_messages.py) → the head is read → the service's own method → the answer,
+or a code and a message. So all calls are streams for grpc.aio, which would otherwise read the message first. Fork
+support of gRPC is off: workers are forked from templates, which never import it, and its handlers of forks end children
+that only start a thread.
 """
 
 import asyncio
@@ -29,8 +29,7 @@ from tsctl.daemon.extensions.grpc.heads import CallHead, bearer_of, check_call, 
 from tsctl.daemon.extensions.grpc.prediction import CallFailed
 from tsctl.daemon.extensions.grpc.protos.limits import check_steps
 from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
-from tsctl.daemon.extensions.grpc.waiting.in_order import StepTurns
-from tsctl.daemon.extensions.grpc.waiting.incoming import (
+from tsctl.daemon.extensions.grpc.waiting.incoming_messages import (
     CALLS,
     OPEN_CALLS,
     SHARE,
@@ -40,10 +39,11 @@ from tsctl.daemon.extensions.grpc.waiting.incoming import (
     TooManyCalls,
     plain,
 )
+from tsctl.daemon.extensions.grpc.waiting.ordered_answers import StepTurns
 from tsctl.daemon.extensions.grpc.waiting.writing import Writing
-from tsctl.daemon.extensions.tensors.unserved import CALLS as UNSERVED_CALLS
-from tsctl.daemon.extensions.tensors.unserved import unserved
-from tsctl.daemon.http.forwarded import TrustedProxies
+from tsctl.daemon.extensions.tensors.triton_refusals import CALLS as UNSERVED_CALLS
+from tsctl.daemon.extensions.tensors.triton_refusals import unserved
+from tsctl.daemon.http.forwarded_for import TrustedProxies
 from tsctl.daemon.http.messages import Request, new_request_id
 
 INSTALL = "install it with `pip install 'tsctl[grpc]'`"

@@ -15,11 +15,11 @@ from tsctl.daemon.extensions.grpc.prediction import ServiceParts
 from tsctl.daemon.extensions.grpc.server import Calls, GrpcServer, Method, load_grpc, methods_of
 from tsctl.daemon.extensions.grpc.torchserve import SEQUENCE_HEADER, SERVICE, InferenceService
 from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
-from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
-from tsctl.daemon.extensions.grpc.waiting.in_order import StepTurns
-from tsctl.daemon.extensions.grpc.waiting.incoming import Incoming, calls_at_once
+from tsctl.daemon.extensions.grpc.waiting.held_calls import AwaitedModels
+from tsctl.daemon.extensions.grpc.waiting.incoming_messages import Incoming, calls_at_once
+from tsctl.daemon.extensions.grpc.waiting.ordered_answers import StepTurns
 from tsctl.daemon.extensions.grpc.waiting.writing import Writing
-from tsctl.daemon.http.forwarded import TrustedProxies
+from tsctl.daemon.http.forwarded_for import TrustedProxies
 
 PORT = 7070  # TorchServe's
 MANAGEMENT_PORT = 7071  # TorchServe's

@@ -12,7 +12,7 @@ from tsctl.daemon.core.job import Param, Reply
 from tsctl.daemon.extensions.grpc.codes import code_of
 from tsctl.daemon.extensions.grpc.heads import CallHead
 from tsctl.daemon.extensions.grpc.prediction import CallFailed, ServiceParts, replies_at_end, replies_to
-from tsctl.daemon.extensions.grpc.waiting.incoming import Requests
+from tsctl.daemon.extensions.grpc.waiting.incoming_messages import Requests
 from tsctl.daemon.models.routing.steering import answering
 from tsctl.daemon.models.version import ModelVersion
 

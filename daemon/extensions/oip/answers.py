@@ -12,8 +12,8 @@ from tsctl.daemon.core.job import Reply, error_reply
 from tsctl.daemon.extensions.tensors.answers import HEAD_LENGTH
 from tsctl.daemon.extensions.tensors.elements import FLOATS, Element, unpack
 from tsctl.daemon.extensions.tensors.forms import InferAnswer, InferRequest, Tensor, describe_tensor
-from tsctl.daemon.extensions.tensors.prepared import PreparedRequest
-from tsctl.daemon.extensions.tensors.written import SIZE
+from tsctl.daemon.extensions.tensors.json_tensors import SIZE
+from tsctl.daemon.extensions.tensors.prepared_request import PreparedRequest
 from tsctl.handlers.tensor_heads import ElementHeads, InferHead
 
 

@@ -25,14 +25,14 @@ from tsctl.daemon.core.steps import Steps, finish
 from tsctl.daemon.extensions.json_text.walk import read_members
 from tsctl.daemon.extensions.tensors.elements import unpack
 from tsctl.daemon.extensions.tensors.forms import InferRequest, Parameters, Tensor
-from tsctl.daemon.extensions.tensors.prepared import PreparedRequest, prepare
-from tsctl.daemon.extensions.tensors.written import WrittenTensor, read_parameters, tensor_steps
+from tsctl.daemon.extensions.tensors.json_tensors import WrittenTensor, read_parameters, tensor_steps
+from tsctl.daemon.extensions.tensors.prepared_request import PreparedRequest, prepare
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.limits import MOST_JSON
 from tsctl.daemon.http.messages import json_response
 from tsctl.daemon.models.tensors import ARRAYS
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.handlers.texts.near import did_you_mean
+from tsctl.handlers.texts.near_names import did_you_mean
 
 GENERATE, STREAM = "generate", "generate_stream"
 MOST_MEMBERS = 64

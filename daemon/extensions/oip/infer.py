@@ -14,7 +14,7 @@ from tsctl.daemon.extensions.oip.answers import as_asked
 from tsctl.daemon.extensions.oip.requests import READ_AT_ONCE, parse_steps
 from tsctl.daemon.extensions.tensors.answers import HEAD_LENGTH
 from tsctl.daemon.extensions.tensors.forms import InferRequest
-from tsctl.daemon.extensions.tensors.prepared import prepare
+from tsctl.daemon.extensions.tensors.prepared_request import prepare
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request
 from tsctl.daemon.models.version import ModelVersion

@@ -14,8 +14,7 @@ from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.steps import Steps
 from tsctl.daemon.extensions.json_text.walk import Found, JsonText
 from tsctl.daemon.extensions.tensors.forms import InferRequest, WantedOutput
-from tsctl.daemon.extensions.tensors.parameters import OF_INPUTS, OF_OUTPUTS, check_served
-from tsctl.daemon.extensions.tensors.written import (
+from tsctl.daemon.extensions.tensors.json_tensors import (
     MOST_PARAMETERS,
     SHOWN,
     SIZE,
@@ -26,6 +25,7 @@ from tsctl.daemon.extensions.tensors.written import (
     shown,
     tensor_steps,
 )
+from tsctl.daemon.extensions.tensors.parameters import OF_INPUTS, OF_OUTPUTS, check_served
 from tsctl.daemon.model_settings.declarations import MOST_TENSORS
 
 BINARY, ALL_BINARY = "binary_data", "binary_data_output"  # parameters of the extension

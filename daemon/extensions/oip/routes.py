@@ -22,7 +22,7 @@ from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFo
 from tsctl.daemon.extensions.oip.generate import GENERATE, STREAM, generate
 from tsctl.daemon.extensions.oip.infer import infer
 from tsctl.daemon.extensions.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
-from tsctl.daemon.extensions.tensors.unserved import unserved
+from tsctl.daemon.extensions.tensors.triton_refusals import unserved
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, check_query, json_response
 from tsctl.daemon.http.router import Route

@@ -6,7 +6,7 @@ from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.job import Reply
 from tsctl.daemon.core.steps import finish
 from tsctl.daemon.extensions.tensors.forms import InferAnswer
-from tsctl.daemon.extensions.tensors.written import RawParameters, WrittenTensor, read_parameters, tensor_steps
+from tsctl.daemon.extensions.tensors.json_tensors import RawParameters, WrittenTensor, read_parameters, tensor_steps
 
 HEAD_LENGTH = "Inference-Header-Content-Length"  # bytes of JSON before the tensors' own bytes
 

@@ -22,7 +22,7 @@ from tsctl.daemon.models.request import Registration, Source
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.targets import TargetError, bare_target, is_bare, local_files, split_function, top_imports
 from tsctl.handlers.names import BUILT_IN, NOT_BUILT_IN, OWN_PACKAGE, split_handler
-from tsctl.handlers.texts.near import plain
+from tsctl.handlers.texts.near_names import plain
 
 
 def read_text(file: Path, name: str) -> bytes:

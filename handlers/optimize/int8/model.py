@@ -9,13 +9,13 @@ import torch
 from torch import fx, nn
 
 from tsctl.handlers.optimize import folding
-from tsctl.handlers.optimize.around import ModelWrapper
 from tsctl.handlers.optimize.checks.processor import INTEGERS_X86, read_processor
 from tsctl.handlers.optimize.int8 import layers
 from tsctl.handlers.optimize.int8.calibration import Calibration, Scales, known_layers
 from tsctl.handlers.optimize.int8.layout import is_layer, strip
 from tsctl.handlers.optimize.int8.rewriting import rewrite
 from tsctl.handlers.optimize.own_layers import LayerTracer
+from tsctl.handlers.optimize.wrapper import ModelWrapper
 
 CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from tsctl.handlers.optimize.around import ModelWrapper
+from tsctl.handlers.optimize.wrapper import ModelWrapper
 
 
 class NotExportable(Exception):

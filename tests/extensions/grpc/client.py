@@ -19,13 +19,13 @@ from tsctl.daemon.extensions.grpc.protos.messages import message_class, service
 from tsctl.daemon.extensions.grpc.server import Calls, GrpcServer, load_grpc, methods_of
 from tsctl.daemon.extensions.grpc.torchserve import InferenceService
 from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
-from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
-from tsctl.daemon.extensions.grpc.waiting.in_order import StepTurns
-from tsctl.daemon.extensions.grpc.waiting.incoming import CALLS, SHARE, Incoming
+from tsctl.daemon.extensions.grpc.waiting.held_calls import AwaitedModels
+from tsctl.daemon.extensions.grpc.waiting.incoming_messages import CALLS, SHARE, Incoming
+from tsctl.daemon.extensions.grpc.waiting.ordered_answers import StepTurns
 from tsctl.daemon.extensions.grpc.waiting.writing import Writing
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.bounds.sending import SendBudget
-from tsctl.daemon.http.forwarded import TrustedProxies
+from tsctl.daemon.http.forwarded_for import TrustedProxies
 from tsctl.daemon.http.messages import Request
 
 pytest.importorskip("grpc", reason="the extra `dev` brings grpcio: make install again")

@@ -16,7 +16,7 @@ from tsctl.daemon.core.clock import LoopClock
 from tsctl.daemon.extensions.grpc.health import SERVICE, HealthService
 from tsctl.daemon.extensions.grpc.server import Calls, GrpcServer, load_grpc, methods_of
 from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
-from tsctl.daemon.extensions.grpc.waiting.incoming import Incoming
+from tsctl.daemon.extensions.grpc.waiting.incoming_messages import Incoming
 from tsctl.daemon.extensions.grpc.waiting.writing import Writing
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.bounds.sending import SendBudget

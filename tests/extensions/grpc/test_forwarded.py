@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.extensions.grpc.client import GrpcHouse, grpc_house, prediction
-from tsctl.daemon.http.forwarded import TrustedProxies
+from tsctl.daemon.http.forwarded_for import TrustedProxies
 from tsctl.daemon.models.routing.route import parse_route
 
 FORWARDED = "x-forwarded-for"

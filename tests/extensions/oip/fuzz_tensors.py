@@ -12,9 +12,9 @@ from tsctl.daemon.core.steps import finish
 from tsctl.daemon.extensions.oip.answers import values_of, write_answer
 from tsctl.daemon.extensions.oip.requests import parse_steps
 from tsctl.daemon.extensions.tensors.answers import parse_answer
-from tsctl.daemon.extensions.tensors.declared import check_request
+from tsctl.daemon.extensions.tensors.declaration_check import check_request
 from tsctl.daemon.extensions.tensors.forms import InferRequest
-from tsctl.daemon.extensions.tensors.prepared import described_request
+from tsctl.daemon.extensions.tensors.prepared_request import described_request
 from tsctl.daemon.extensions.tensors.sizes import check_steps
 from tsctl.daemon.model_settings.declarations import DeclaredTensor
 from tsctl.handlers import wire

@@ -18,7 +18,7 @@ from tsctl.daemon.extensions.oip.answers import values_of
 from tsctl.daemon.extensions.oip.requests import parse_steps
 from tsctl.daemon.extensions.tensors.elements import pack, unpack
 from tsctl.daemon.extensions.tensors.forms import InferRequest, Tensor
-from tsctl.daemon.extensions.tensors.prepared import prepare
+from tsctl.daemon.extensions.tensors.prepared_request import prepare
 from tsctl.handlers.tensor_heads import ElementHeads
 from tsctl.handlers.tensors.numbers import fields_of
 

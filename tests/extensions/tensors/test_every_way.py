@@ -26,7 +26,7 @@ from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.job import Param
 from tsctl.daemon.extensions.tensors.elements import pack
 from tsctl.daemon.extensions.tensors.forms import InferRequest, Tensor
-from tsctl.daemon.extensions.tensors.prepared import prepare, typed_params
+from tsctl.daemon.extensions.tensors.prepared_request import prepare, typed_params
 from tsctl.daemon.model_settings.declarations import DeclaredTensor
 from tsctl.daemon.workers.stub import StubEngine
 from tsctl.handlers import wire

@@ -10,7 +10,7 @@ import pytest
 from tests.kit.archives import model_files, write_files, write_mar
 from tests.kit.build import make_config
 from tests.models.archives.hostile import HOSTILE, Build, tar_of, zip_of
-from tsctl.daemon.lifecycle.early import wants_torch
+from tsctl.daemon.lifecycle.first_template import wants_torch
 from tsctl.daemon.marfile import FORMATS, MANIFEST, MOST_TEXT, Packing, write_archive
 from tsctl.daemon.models.persistence import startup
 from tsctl.daemon.models.persistence.startup import name_in

@@ -19,11 +19,11 @@ from urllib.parse import urlsplit
 
 from tsctl.client import DaemonClient, pieces_of
 from tsctl.errors import CliError
-from tsctl.extensions.console.allowed import ANSWERING, ASKING, allowed, logged_version, settings_document
 from tsctl.extensions.console.checks import BrowserSession, body_length, refusal
 from tsctl.extensions.console.listening import Listening
 from tsctl.extensions.console.places import HeldConnections, TimedReading, log_document
-from tsctl.tuning.saved import saved
+from tsctl.extensions.console.request_filter import ANSWERING, ASKING, allowed, logged_version, settings_document
+from tsctl.tuning.saved_results import saved
 
 LARGEST = 64 << 20  # bytes of a request's body
 PATIENCE = 60.0  # seconds that a browser may take for its request, and for a piece of an answer

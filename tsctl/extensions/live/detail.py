@@ -17,9 +17,9 @@ from tsctl.extensions.live.columns import (
     width,
     within,
 )
+from tsctl.extensions.live.event_lines import batch_lines, block_rows, event_block
 from tsctl.extensions.live.figures import Document, Key, ModelFigures, cards_of, share_text
-from tsctl.extensions.live.happened import batch_lines, block_rows, event_block
-from tsctl.extensions.live.past import Past
+from tsctl.extensions.live.past_rates import Past
 from tsctl.render import best_size_text, number_text, short_bytes, state_style
 from tsctl.trouble import STYLE, beside_state
 

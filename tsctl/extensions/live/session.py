@@ -9,7 +9,7 @@ from tsctl.extension import PastRate, extensions
 from tsctl.extensions.live.columns import Line, ScreenSize
 from tsctl.extensions.live.detail import detail
 from tsctl.extensions.live.figures import Document, Key
-from tsctl.extensions.live.past import STEP, Past
+from tsctl.extensions.live.past_rates import STEP, Past
 from tsctl.extensions.live.poller import News, Poller
 from tsctl.extensions.live.table import once, screen
 from tsctl.extensions.live.terminal import Terminal, draw_plain

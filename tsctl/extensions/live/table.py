@@ -19,9 +19,9 @@ from tsctl.extensions.live.columns import (
     width,
     within,
 )
+from tsctl.extensions.live.event_lines import block_rows, event_block
 from tsctl.extensions.live.figures import Document, ModelFigures, cards_of, share_text
-from tsctl.extensions.live.happened import block_rows, event_block
-from tsctl.extensions.live.past import Past
+from tsctl.extensions.live.past_rates import Past
 from tsctl.extensions.live.view import View, next_order, ordered, selected_index
 from tsctl.gpu_text import held_text
 from tsctl.trouble import STYLE, beside_state, troubles_of

@@ -10,7 +10,7 @@ from tsctl.logs.lines import printed
 from tsctl.private_daemon import PrivateDaemon, own_environment
 from tsctl.python.client import Client
 from tsctl.python.errors import ErrorAnswer, ServeFailed
-from tsctl.python.serving.written import name_of, write
+from tsctl.python.serving.handler_file import name_of, write
 from tsctl.starting import NotStarted
 
 ARGUMENTS = (

@@ -7,7 +7,7 @@ import pytest
 
 from tests.extensions.console.browser.conftest import Console
 from tests.extensions.console.browser.results import RESULT
-from tsctl.tuning.saved import save
+from tsctl.tuning.saved_results import save
 
 
 @pytest.fixture

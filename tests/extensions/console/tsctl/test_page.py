@@ -23,7 +23,7 @@ from tsctl.extensions.console.checks import BrowserSession
 from tsctl.extensions.console.entrance import Entrance
 from tsctl.extensions.console.page import GUARDS, LARGEST, PageHandler
 from tsctl.extensions.console.places import LINES, LONGEST, HeldConnections
-from tsctl.tuning.saved import save
+from tsctl.tuning.saved_results import save
 
 PORT = 8765
 OWN = {"Host": f"127.0.0.1:{PORT}", "Origin": f"http://127.0.0.1:{PORT}"}

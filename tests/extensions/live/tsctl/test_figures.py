@@ -7,7 +7,7 @@ import pytest
 from tests.extensions.live.tsctl.documents import BOUNDS, answered, live, model
 from tsctl.extension import PastRate
 from tsctl.extensions.live.figures import figures, quantile
-from tsctl.extensions.live.past import KEPT, WINDOW, Past
+from tsctl.extensions.live.past_rates import KEPT, WINDOW, Past
 
 
 def test_two_answers_make_rates() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.extensions.live.tsctl.documents import NAME, answered, batch, event, live, model
 from tsctl.extensions.live.columns import Line, ScreenSize, short, sparkline, text_of, width
 from tsctl.extensions.live.detail import detail
-from tsctl.extensions.live.past import Past
+from tsctl.extensions.live.past_rates import Past
 from tsctl.extensions.live.table import once, screen
 from tsctl.extensions.live.view import View
 from tsctl.render import short_bytes

@@ -7,7 +7,7 @@ from tests.extensions.live.tsctl.test_screens import drawn, past_of, texts
 from tests.extensions.residency.tsctl.test_shown import ABSENT
 from tsctl.extensions.live.columns import ScreenSize
 from tsctl.extensions.live.detail import detail
-from tsctl.extensions.live.past import Past
+from tsctl.extensions.live.past_rates import Past
 from tsctl.extensions.live.table import screen
 from tsctl.extensions.live.view import View
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsctl.handlers.texts.near import did_you_mean
+from tsctl.handlers.texts.near_names import did_you_mean
 
 
 @pytest.mark.parametrize(

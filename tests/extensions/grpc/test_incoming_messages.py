@@ -15,7 +15,15 @@ from tests.extensions.grpc.test_predictions import failure
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import BadRequest, ReceivedTooSlowly
 from tsctl.daemon.extensions.grpc.torchserve import InferenceService
-from tsctl.daemon.extensions.grpc.waiting.incoming import AT_ONCE, MUCH, SLOW, Activity, Incoming, Sockets, StreamIdle
+from tsctl.daemon.extensions.grpc.waiting.incoming_messages import (
+    AT_ONCE,
+    MUCH,
+    SLOW,
+    Activity,
+    Incoming,
+    Sockets,
+    StreamIdle,
+)
 from tsctl.daemon.http.bounds.receiving import NoRoom, ReceiveBudget
 
 MIB = 1024 * 1024

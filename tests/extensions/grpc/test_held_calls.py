@@ -7,7 +7,7 @@ import pytest
 from tests.api.house import House
 from tsctl.daemon.core.errors import BadRequest, Loading, ModelNotFound, NoReadyWorker
 from tsctl.daemon.extensions.grpc.heads import read_head
-from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
+from tsctl.daemon.extensions.grpc.waiting.held_calls import AwaitedModels
 from tsctl.daemon.http.bounds.receiving import NoRoom, ReceiveBudget
 from tsctl.daemon.http.deadline_header import HEADER
 from tsctl.daemon.models.version import ModelVersion

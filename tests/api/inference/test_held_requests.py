@@ -6,7 +6,7 @@ import pytest
 
 from tests.api.house import House
 from tests.http.peer import Peer
-from tsctl.daemon.api.inference.held import HeldRequests
+from tsctl.daemon.api.inference.held_requests import HeldRequests
 from tsctl.daemon.core.errors import ModelNotFound
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.models.version import ModelVersion

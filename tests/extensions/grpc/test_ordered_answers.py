@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 
 import pytest
 
-from tsctl.daemon.extensions.grpc.waiting.in_order import AHEAD, MOST, in_order
+from tsctl.daemon.extensions.grpc.waiting.ordered_answers import AHEAD, MOST, in_order
 
 
 async def each(*items: str) -> AsyncIterator[str]:

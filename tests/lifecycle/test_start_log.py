@@ -9,7 +9,7 @@ import pytest
 
 from tsctl import starting
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.lifecycle.printed import MOST_BYTES, shorten
+from tsctl.daemon.lifecycle.start_log import MOST_BYTES, shorten
 from tsctl.daemon.server.observation import PRINTED_LOOK_EVERY, PrintedLog
 from tsctl.starting import NotStarted, started
 

@@ -7,7 +7,7 @@ import pytest
 from tests.http.fake import HIGH, FakeTransport
 from tests.http.peer import GET, LIMITS, Server, echo, read_answers
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.http.bounds.full import RejectingProtocol, connections_within
+from tsctl.daemon.http.bounds.rejection import RejectingProtocol, connections_within
 from tsctl.daemon.http.listener import Listener
 
 TWO = replace(LIMITS, connections=2)

@@ -11,8 +11,8 @@ import pytest
 from tests.kit.archives import model_files, write_files, write_mar
 from tests.kit.build import make_config
 from tsctl.daemon import paths
-from tsctl.daemon.lifecycle import early
-from tsctl.daemon.lifecycle.early import start_early, wants_torch
+from tsctl.daemon.lifecycle import first_template
+from tsctl.daemon.lifecycle.first_template import start_early, wants_torch
 
 TORCH = {"net.py": b"import torch\n"}
 
@@ -109,7 +109,7 @@ class Started:
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> Started:
     started = Started()
-    monkeypatch.setattr(early, "start_template", started)
+    monkeypatch.setattr(first_template, "start_template", started)
     return started
 
 

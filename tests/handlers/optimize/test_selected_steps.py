@@ -9,7 +9,7 @@ from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.image_segmenter import ImageSegmenter
 from tsctl.handlers.builtin.object_detector import ObjectDetector
 from tsctl.handlers.names import parse_optimizations
-from tsctl.handlers.optimize.asked import chosen
+from tsctl.handlers.optimize.selected_steps import chosen
 from tsctl.handlers.sdk.context import Context
 
 

@@ -1,4 +1,4 @@
-"""Calls for models that are about to be registered or loaded: they wait, as HTTP's do (api/inference/held.py)."""
+"""Calls for models that are about to be registered or loaded wait, as HTTP's do (api/inference/held_requests.py)."""
 
 import asyncio
 import math

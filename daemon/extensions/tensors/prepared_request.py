@@ -21,7 +21,7 @@ import msgspec
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.job import Param, Reply
 from tsctl.daemon.extensions.tensors.answers import answer_of
-from tsctl.daemon.extensions.tensors.declared import check_datatypes, check_outputs, check_request
+from tsctl.daemon.extensions.tensors.declaration_check import check_datatypes, check_outputs, check_request
 from tsctl.daemon.extensions.tensors.elements import LENGTH
 from tsctl.daemon.extensions.tensors.forms import InferAnswer, InferRequest, Tensor, describe_tensor
 from tsctl.daemon.extensions.tensors.parameters import check_parameters, headers_of

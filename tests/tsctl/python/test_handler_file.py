@@ -18,7 +18,7 @@ import torch
 from tests.handlers.samples import context_of
 from tsctl.handlers.sdk.loader import EntryPoint
 from tsctl.python.errors import ServeFailed
-from tsctl.python.serving.written import MODULE, name_of, write
+from tsctl.python.serving.handler_file import MODULE, name_of, write
 
 FACTOR = 3
 
@@ -120,7 +120,7 @@ def test_a_script_is_not_run_again(tmp_path: Path) -> None:
     pytest.importorskip("cloudpickle")
     script = tmp_path / "script.py"
     script.write_text(
-        "import sys, pathlib\nfrom tsctl.python.serving.written import write\n"
+        "import sys, pathlib\nfrom tsctl.python.serving.handler_file import write\n"
         "print('runs')\ndef handle(data, context):\n    return data\nwrite(handle, pathlib.Path(sys.argv[1]))\n"
     )
     run = {"cwd": Path(__file__).parents[3], "capture_output": True, "text": True, "check": True}

@@ -4,7 +4,7 @@ import pytest
 
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.errors import BadRequest
-from tsctl.daemon.extensions.tensors.declared import check_request
+from tsctl.daemon.extensions.tensors.declaration_check import check_request
 from tsctl.daemon.extensions.tensors.forms import InferRequest, Tensor, WantedOutput
 from tsctl.daemon.extensions.tensors.metadata import last_answered, statistics
 from tsctl.daemon.model_settings.declarations import DeclaredTensor

@@ -8,7 +8,7 @@ from tests.http.fake import FakeTransport
 from tests.http.peer import Server
 from tests.kit.build import make_config
 from tsctl.daemon.core.errors import StartError
-from tsctl.daemon.http.forwarded import TrustedProxies
+from tsctl.daemon.http.forwarded_for import TrustedProxies
 from tsctl.daemon.http.limits import HttpLimits
 
 PROXIES = TrustedProxies(["10.0.0.0/8", "::1"])

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from tsctl.extension import CommandLine
-from tsctl.extensions.console.allowed import CHANGEABLE, Allowed, allowed
+from tsctl.extensions.console.request_filter import CHANGEABLE, Allowed, allowed
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_an_extension_says_which_of_its_documents_the_page_may_ask_for(
     class Charts(CommandLine):
         documents: Mapping[str, frozenset[str]] = {"charts": frozenset({"model"})}
 
-    monkeypatch.setattr("tsctl.extensions.console.allowed.extensions", lambda: (Charts(),))
+    monkeypatch.setattr("tsctl.extensions.console.request_filter.extensions", lambda: (Charts(),))
 
     assert allowed("GET", target) == expected
 
