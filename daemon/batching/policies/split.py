@@ -13,9 +13,7 @@ from tsctl.daemon.batching.traffic.times import MOST, Together
 
 WORTH_IT: Final = 1.02  # times as fast: for less no further worker is used
 ALIKE: Final = 1.08  # times as fast at best: numbers of workers between which the way back decides, by the likely times
-# Times as many as arrive for each worker during a batch. 288 simulated cells (tests.lab policies.sizes): the constant
-# size with the lowest 99th percentile is 1.3 to 2 times that where several workers serve independent requests.
-BUNCHED: Final = 1.3
+BUNCHED: Final = 1.3  # times as many as arrive for each worker during a batch; the best size is up to 2 times that
 STEPS: Final = 4  # of a batch is left at a time, 1 / so much: the size need not be exact
 
 

@@ -127,8 +127,7 @@ class BestSize:
         self._reference = 0  # the commonest size
         self._pace = self._credit = 0.0
         self._usual_variance = USUAL
-        self._compared = 0
-        self._total = 0
+        self._compared = self._total = 0
         self._cold = COLD  # batches that are not learned from
         self._since = -EVERY  # batches since the last try; the first one waits for what comes by itself
         self._probe = 0  # the size that was offered as a try; 0 for none
@@ -185,8 +184,7 @@ class BestSize:
         """Note that a batch was sent."""
         self._since += 1
         if count == self._probe:
-            self._since = 0
-            self._out = rounded(count)  # one before it is lost
+            self._since, self._out = 0, rounded(count)  # one before it is lost
         self._probe = 0
 
     def returned(self, count: int, seconds: float) -> None:
@@ -304,6 +302,9 @@ class BestSize:
         known, before = self._known(), rounded(self._before)
         if size not in known:  # its few batches are forgotten
             return
+        doubt = self._doubt(known[size], known[before]) if before in known and self._full < 2 * FULL else 0.0
+        if doubt and abs(PAYS * known[before].cost - known[size].cost) < doubt:  # more of them decide
+            return
         self._full = 0
         if before in known and known[size].cost > PAYS * known[before].cost:
             if size < rounded(self.size):  # hardly more than before, which says little of twice as many
@@ -331,14 +332,15 @@ class BestSize:
                 beside, doubt = now.cost, self._doubt(each, now)
                 if size < present:
                     beside, doubt = cost / total, math.sqrt(variance / (total * total) + own)
-                if size == 1:
-                    gain = beside - self._better(size, each.cost, present) - doubt
-                else:
-                    gain = beside - each.cost - SURE * doubt - WORTH_IT * beside
+                margin = doubt if size == 1 else SURE * doubt + WORTH_IT * beside
+                gain = beside - self._better(size, each.cost, present) - margin
                 if gain > most and (size < present or self.size < self.most):
                     best, most = size, gain
             if size <= present:
                 total, cost, variance = total + spans, cost + spans * each.cost, variance + spans * spans * own
+        if 1 < best < present and best != self._before:  # between it and dearer ones may be one that never came about
+            above = min(step for step in steps_beside(best, self.most) if step > best)
+            best = above if above < min(size for size in known if size > best) else best
         if best != present:
             self.size = self._usual = min(best, self.most)
             self._rising = False

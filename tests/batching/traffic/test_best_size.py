@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tsctl.daemon.batching.traffic.best_size import AT_FIRST, COLD, EVERY, LOST, SHARE, BestSize
+from tsctl.daemon.batching.traffic.best_size import AT_FIRST, COLD, EVERY, FULL, LOST, SHARE, BestSize
 from tsctl.daemon.batching.traffic.times import BatchTimes
 
 Curve = Callable[[int], float]
@@ -129,6 +129,28 @@ def test_a_first_limit_is_doubled_while_batches_of_twice_as_many_are_cheaper(cur
     workers.run(24)
 
     assert workers.sizes == sizes, workers.best
+
+
+def test_a_first_limit_in_doubt_is_decided_by_twice_as_many_batches() -> None:
+    best = BestSize(64, BatchTimes(), first=8)
+    for _ in range(COLD + FULL):
+        best.returned(8, 0.08)
+    for seconds in (0.16,) * FULL + (0.14,) * (FULL - 1):
+        best.returned(16, seconds)
+        assert best.size == 16
+
+    best.returned(16, 0.14)
+
+    assert best.size == 32
+
+
+def test_a_size_that_never_came_about_is_not_left_out_between_a_cheaper_and_a_dearer_one() -> None:
+    curve, best = CURVES["larger batches no longer fit into the cache"][0], BestSize(8, BatchTimes())
+
+    for size in (8, 3) * 50:
+        best.returned(size, curve(size))
+
+    assert best.size == 4
 
 
 def test_where_few_wait_ones_are_taken_that_cost_as_much_as_all_larger_batches_that_come_about() -> None:
