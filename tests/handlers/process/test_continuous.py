@@ -116,7 +116,7 @@ def test_a_handler_that_raises_fails_all_active_rows_and_serves_the_next(daemon:
     first, second = daemon.hear_end(1, 2)
 
     assert first.answers[0].status == second.answers[0].status == 503
-    assert b"the handler raised for 2 requests together; the model's log has the exception" in second.answers[0].body
+    assert b"ValueError, raised for 2 requests together; the model's log has its text" in second.answers[0].body
     assert "ValueError: no" in second.failures[0].traceback
     daemon.begin(r3=b"2")
     daemon.hear_end(3)
