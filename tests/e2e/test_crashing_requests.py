@@ -55,7 +55,7 @@ def test_a_version_with_crashing_requests_only_is_crashing_and_serves_at_once_wh
         assert served.ask("/ping", method="GET").status == 200
     assert state(served) == "crashing"
     listed = served.run("ls")
-    assert "crashing" in listed.stdout and "`tsctl logs m`" in listed.stderr
+    assert "crashing" in listed.stdout and "`tsctl events m`" in listed.stderr
 
     assert ask(served, b"good").status == 200
 
