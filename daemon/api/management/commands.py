@@ -42,8 +42,8 @@ class Parameters:
     """
 
     def __init__(self, request: Request) -> None:
-        self._values: dict[str, Any] = request.query
-        for name, count in Counter(name for name, _ in request.query_pairs).items():
+        self._values: dict[str, Any] = dict(pairs := request.query_pairs)
+        for name, count in Counter(name for name, _ in pairs).items():
             if count > 1:
                 raise BadRequest(f"The parameter {name[:_SHOWN]} is given {count} times; give it once.")
         if not request.body:

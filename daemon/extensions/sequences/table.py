@@ -133,9 +133,8 @@ class Sequences(Generic[W]):
         self._held: Counter[ShareHolder] = Counter()  # client → open sequences, where there are any
         # By worker, None for none: the sequences of which a request can run now, the longest waiting first.
         self._ready: dict[W | None, OrderedDict[str, OpenSequence[W]]] = {None: OrderedDict()}
-        self._homes: OrderedDict[str, tuple[W, ShareHolder]] = (
-            OrderedDict()
-        )  # of forgotten sequences, and whose they were
+        # Of forgotten sequences, and whose they were.
+        self._homes: OrderedDict[str, tuple[W, ShareHolder]] = OrderedDict()
         self._broken: OrderedDict[str, str] = OrderedDict()  # id → why
 
     def __len__(self) -> int:
