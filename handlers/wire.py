@@ -223,6 +223,7 @@ class Optimized(msgspec.Struct, array_like=True):
         idle: there was nothing to do.
         agreement: the fraction of best classes that stay the same.
         wanted: the least agreement with which it is kept.
+        inputs: how many inputs were compared.
         known: found by an earlier load.
     """
 
@@ -235,6 +236,7 @@ class Optimized(msgspec.Struct, array_like=True):
     agreement: float | None = None
     known: bool = False
     wanted: float | None = None
+    inputs: Count = 0
 
 
 class Input(msgspec.Struct, array_like=True):

@@ -35,6 +35,7 @@ def attempt(steps: Steps, tolerances: Mapping[str, float], name: str, by_name: b
     began, names = time.perf_counter(), list(steps.done)
     found: float | None = None
     agreed: float | None = None
+    inputs = 0
     lost = steps.classes_lost(name, tolerances)
     try:
         if lost is not None:
@@ -61,7 +62,7 @@ def attempt(steps: Steps, tolerances: Mapping[str, float], name: str, by_name: b
     reached = steps.reached.get(name, "")
     wanted = None if agreed is None or lost is None else 1 - lost
     seconds = time.perf_counter() - began
-    return wire.Optimized(name, True, found, seconds, reached, agreement=agreed, wanted=wanted)
+    return wire.Optimized(name, True, found, seconds, reached, agreement=agreed, wanted=wanted, inputs=inputs)
 
 
 def refused_set(names: str, reason: str) -> HandlerError:

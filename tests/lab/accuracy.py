@@ -1,9 +1,9 @@
 """`python -m tests.lab accuracy`: the best class kept, and the CPU time of an image, for each set of optimisations.
 
 The model is that of docs/examples/photographs; the images are crops, which a seed draws, of photographs in the data of
-scikit-image, scikit-learn and matplotlib. All sets answer the same crops; CPU time is of this process, in turns, on one
-thread: the shortest of a set's turns, since other programs only add to it. What the check of an archive says is told as
-well: with 32 other crops as samples, and without `optimizeTolerance`.
+scikit-image, scikit-learn and matplotlib, and of TorchServe's example images. All sets answer the same crops; CPU time
+is of this process, in turns, on one thread: the shortest of a set's turns, since other programs only add to it. What
+the check of an archive says is told as well: with 32 other crops as samples, and without `optimizeTolerance`.
 """
 
 import argparse
@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import numpy as np
 import torch
@@ -41,8 +42,14 @@ FILES = {
     "sklearn/datasets/images": ("china.jpg", "flower.jpg"),
     "matplotlib/mpl-data/sample_data": ("grace_hopper.jpg",),
 }  # fmt: skip
+TORCHSERVE = "https://raw.githubusercontent.com/pytorch/serve/62c4d6a1fdc1d071dbcf758ebd756029af20bd5e"
+EXAMPLES = (
+    "image_classifier/kitten.jpg", "image_classifier/resnet_152_batch/images/croco.jpg",
+    "image_classifier/resnet_152_batch/images/dog.jpg", "Workflows/dog_breed_classification/model_input/Dog1.jpg",
+    "Workflows/dog_breed_classification/model_input/Dog2.jpg", "image_segmenter/persons.jpg",
+)  # fmt: skip
 PHOTOGRAPHS = packages.Packages(alone=("scikit-image==0.26.0", "lazy_loader"))  # nothing else of it finds its files
-EACH = 25  # crops of a photograph
+EACH = 20  # crops of a photograph
 LEAST, MOST = 0.35, 1.0  # of its shorter side
 SETS = (
     "none", "none,fold", "none,channels_last", "none,bf16", "", "compile", "onnxruntime", "none,onnxruntime", "bf16",
@@ -56,7 +63,12 @@ TRAINED = {"mean": round(127 / 255, 4), "std": round(128 / 255, 4), "interpolati
 ANY = dict.fromkeys(("bf16", "int8", "compile"), 1.0)
 
 
-def photographs() -> Iterator[Image.Image]:
+def photographs(torchserve: str) -> Iterator[Image.Image]:
+    """Yield the photographs: of installed packages, and of a checkout of TorchServe's repository or of its address.
+
+    Raises:
+        Missing: an image of TorchServe's cannot be read.
+    """
     for folder, names in FILES.items():
         package, _, inside = folder.partition("/")
         found = find_spec(package)
@@ -64,13 +76,21 @@ def photographs() -> Iterator[Image.Image]:
         for name in names:
             with Image.open(Path(found.origin).parent / inside / name) as image:
                 yield image.convert("RGB")
+    for name in EXAMPLES:
+        try:
+            address = torchserve if "://" in torchserve else Path(torchserve).resolve().as_uri()
+            with urlopen(f"{address}/examples/{name}", timeout=60) as file:
+                yield Image.open(io.BytesIO(file.read())).convert("RGB")
+        except OSError as error:
+            remedy = "give a checkout of github.com/pytorch/serve with --torchserve"
+            raise Missing(f"TorchServe's examples/{name} cannot be read from {torchserve}: {error}; {remedy}") from None
 
 
-def crops(seed: int) -> list[bytes]:
+def crops(images: Sequence[Image.Image], seed: int) -> list[bytes]:
     """Return JPEGs of crops, `EACH` of each photograph: of any place, some mirrored; the same for the same seed."""
     drawn = np.random.default_rng(seed)
     made = []
-    for image in photographs():
+    for image in images:
         for _ in range(EACH):
             side = round(min(image.size) * drawn.uniform(LEAST, MOST))
             left, top = (int(drawn.integers(0, length - side + 1)) for length in image.size)
@@ -152,14 +172,18 @@ def measure(folder: Path, images: Sequence[bytes], rounds: int) -> Iterator[str]
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab accuracy", description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=15, help="turns of each set")
+    parser.add_argument(
+        "--torchserve", metavar="FOLDER", default=TORCHSERVE, help="a checkout of TorchServe's repository"
+    )
     given = parser.parse_args()
     torch.set_num_threads(1)
     try:
         packages.install("accuracy", PHOTOGRAPHS)
+        originals = list(photographs(given.torchserve))
     except Missing as error:
         print(error, file=sys.stderr)
         return 1
-    images = crops(SEED)
+    images = crops(originals, SEED)
     with tempfile.TemporaryDirectory(prefix="accuracy-") as made:
         folder = Path(made, "model")
         shutil.copytree(ROOT / "docs/examples/photographs", folder)
@@ -167,9 +191,9 @@ def main() -> int:
         (folder / "samples").mkdir()
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path(made, "compiled"))
         sys.path.insert(0, str(folder))
-        for number, image in enumerate(crops(SEED + 1)[:: len(images) // SAMPLES][:SAMPLES]):
+        for number, image in enumerate(crops(originals, SEED + 1)[:: len(images) // SAMPLES][:SAMPLES]):
             (folder / "samples" / f"{number:02}.jpg").write_bytes(image)
-        drawn = f"{EACH} crops of each of {sum(map(len, FILES.values()))} photographs"
+        drawn = f"{EACH} crops of each of {len(originals)} photographs"
         print(f"{read_processor()}, torch {torch.__version__}; {drawn}")
         for line in measure(folder, images, given.rounds):
             print(line, flush=True)

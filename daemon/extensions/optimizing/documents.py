@@ -29,6 +29,7 @@ def optimized_of(model: ModelVersion) -> list[dict[str, Any]]:
             "drift": each.drift if each.drift is None or math.isfinite(each.drift) else None,
             **({} if each.agreement is None else {"agreement": round(each.agreement, 4)}),
             **({} if each.wanted is None else {"agreementWanted": round(each.wanted, 4)}),
+            **({"agreementInputs": each.inputs} if each.inputs else {}),
             "seconds": round(each.seconds, 3),
             **({"known": True} if each.known else {}),
             **({"reason": each.reason} if each.reason else {}),

@@ -93,7 +93,7 @@ def test_what_became_of_each_optimisation_is_told(house: House) -> None:
     outcomes = [
         Optimized("fold", True, 2.5e-7, 0.12345),
         Optimized("bf16", False, math.inf, 0.5, "its drift is inf, and 5.0e-02 is tolerated"),
-        Optimized("int8", True, 0.02, 3.0, agreement=31 / 32, wanted=0.95),
+        Optimized("int8", True, 0.02, 3.0, agreement=31 / 32, wanted=0.95, inputs=32),
         Optimized("compile", True, 1e-7, 0.2, known=True),
     ]
     house.engine.report = Loaded(0.0, own_handle=False, optimized=outcomes)
@@ -106,7 +106,7 @@ def test_what_became_of_each_optimisation_is_told(house: House) -> None:
         },
         {
             "name": "int8", "applied": True, "drift": 0.02, "agreement": 0.9688, "agreementWanted": 0.95,
-            "seconds": 3.0,
+            "agreementInputs": 32, "seconds": 3.0,
         },
         {"name": "compile", "applied": True, "drift": 1e-7, "seconds": 0.2, "known": True},
     ]  # fmt: skip

@@ -64,7 +64,7 @@ def test_bf16_that_keeps_the_classes_is_applied_with_the_fraction_and_what_was_w
 
     report = done(loaded(model_dir, entry, ImageClassifier, **config), "bf16")["bf16"]
 
-    assert (report.applied, report.agreement, report.wanted) == (True, 1.0, 0.99)
+    assert (report.applied, report.agreement, report.wanted, report.inputs) == (True, 1.0, 0.99, 32)
 
 
 @pytest.mark.usefixtures("swapping")
@@ -91,7 +91,7 @@ def test_the_archives_tolerance_is_of_the_classes(model_dir: Path) -> None:
 def test_where_answers_are_no_classes_the_drift_decides(model_dir: Path) -> None:
     report = done(loaded(model_dir, put_archive(model_dir, CLOSE), Regression), "bf16")["bf16"]
 
-    assert (report.applied, report.agreement, report.wanted) == (True, None, None)
+    assert (report.applied, report.agreement, report.wanted, report.inputs) == (True, None, None, 0)
     assert report.drift == pytest.approx(0.002, rel=0.01)
 
 

@@ -45,7 +45,15 @@ def test_a_check_tells_which_trial_will_be_made(given: str) -> str:
 OUTCOMES = [
     {"name": "fold", "applied": True, "drift": 2.5e-7, "seconds": 0.123},
     {"name": "bf16", "applied": False, "drift": None, "seconds": 0.5, "reason": "the model fails"},
-    {"name": "int8", "applied": True, "drift": 0.02, "agreement": 0.9688, "agreementWanted": 0.95, "seconds": 3.0},
+    {
+        "name": "int8",
+        "applied": True,
+        "drift": 0.02,
+        "agreement": 0.9688,
+        "agreementWanted": 0.95,
+        "agreementInputs": 32,
+        "seconds": 3.0,
+    },
     {"name": "compile", "applied": True, "drift": 3e-7, "seconds": 35.0, "known": True},
 ]
 TABLE = """
@@ -53,7 +61,7 @@ Optimizations
 NAME     APPLIED    DRIFT     TOOK  NOTE
 fold     yes      2.5e-07   0.12 s
 bf16     no             -   0.50 s  the model fails
-int8     yes      2.0e-02   3.00 s  best class kept: 96.9% (at least 95.0% wanted)
+int8     yes      2.0e-02   3.00 s  best class kept: 96.9% of 32 inputs (at least 95.0% wanted)
 compile  yes      3.0e-07  35.00 s  known from an earlier load
 trial chosen: compile: 55 requests/s, 1.10 x the defaults
 """
