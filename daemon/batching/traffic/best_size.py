@@ -51,7 +51,7 @@ FORGETTING: Final = 0.9995  # of the weight of one size, at each batch of anothe
 CLIP: Final = 4.0  # times the pace: a page fault, a garbage collection
 PACE: Final = 0.05  # of the pace that the latest batch decides
 ALONE: Final = 0.02  # of the cost, for each half: what batches of one may cost more, since their answers come sooner
-WORTH_IT: Final = 0.02  # of the cost: for less the size stays
+WORTH_IT: Final = 0.02  # of the cost: for less no larger size is taken; a smaller one answers sooner
 DEARER: Final = 0.1  # of the cost of the present size: beyond one that is surely so much dearer none is tried
 SURE: Final = 3.0  # times the doubt of the difference: many sizes are compared, and one of them is always the luckiest
 
@@ -329,10 +329,10 @@ class BestSize:
         for size in sorted(known, reverse=True):
             each, spans, own = known[size], self._spans(known[size]), self._variance(known[size])
             if size != present and self._weight(each) >= ENOUGH_TO_CHOOSE:
-                beside, doubt = now.cost, self._doubt(each, now)
+                beside, doubt, margin = now.cost, self._doubt(each, now), WORTH_IT * now.cost
                 if size < present:
-                    beside, doubt = cost / total, math.sqrt(variance / (total * total) + own)
-                margin = doubt if size == 1 else SURE * doubt + WORTH_IT * beside
+                    beside, doubt, margin = cost / total, math.sqrt(variance / (total * total) + own), 0.0
+                margin += doubt if size == 1 else SURE * doubt
                 gain = beside - self._better(size, each.cost, present) - margin
                 if gain > most and (size < present or self.size < self.most):
                     best, most = size, gain
