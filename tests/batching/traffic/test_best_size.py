@@ -396,3 +396,12 @@ def test_fast_batches_stay_large_on_a_machine_that_is_slow_for_moments(seed: int
     workers.run(4000)
 
     assert workers.sizes == [8], workers.best
+
+
+@pytest.mark.parametrize("milliseconds", [0.3, 0.6, 1.2, 2.5])
+def test_what_batches_gain_little_moves_the_limit_once_at_most(milliseconds: float) -> None:
+    workers = Workers(lambda n: milliseconds / 1000 + 0.025 * n, 8, noise=0.02)
+
+    workers.run(5 * LONG)
+
+    assert len(workers.sizes) <= 2, workers.sizes
