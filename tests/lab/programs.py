@@ -155,7 +155,7 @@ COMPARISONS = {
     ),
     "simulate": _lab(
         "the batching policies on a virtual clock, and what batches of real models cost with every batch size; writes "
-        "docs/batching.md, and fails where `auto` is not within 5 % of the best, or a tenth later; half an hour",
+        "docs/batching.md, and fails where `auto` is not within 5 % of the best, or a tenth later; fifteen minutes",
         "policies --markdown docs/batching.md",
         "policies.sizes --markdown docs/batching.md",
         taking=1,

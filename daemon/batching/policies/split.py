@@ -12,7 +12,7 @@ from tsctl.daemon.batching.traffic.callers import Survival
 from tsctl.daemon.batching.traffic.times import MOST, Together
 
 WORTH_IT: Final = 1.02  # times as fast: for less no further worker is used
-ALIKE: Final = 1.08  # times as fast at best: numbers of workers between which the way back decides, by the likely times
+ALIKE: Final = 1.08  # times as fast at best: between such numbers the way back decides; below it, shares are even
 BUNCHED: Final = 1.3  # times as many as arrive for each worker during a batch; the best size is up to 2 times that
 STEPS: Final = 4  # of a batch is left at a time, 1 / so much: the size need not be exact
 
@@ -23,7 +23,8 @@ def best_parts(together: Together, jobs: int, workers: int, batch_size: int, tur
     k simultaneous batches take the time learned for k busy workers (traffic/times.py): where workers share cores,
     splitting saves nothing, and where each has its own, splitting saves all but the fixed cost. While clients are
     between an answer and their next request, smaller batches of the others keep the workers busy: the clients are split
-    into more shares than there are workers, which run them all in turn. A few numbers of shares are compared.
+    into more shares than there are workers, which run them all in turn. A few numbers of shares are compared,
+    uneven ones, of which some are answered a batch later, where the even split loses much on the way back.
 
     Jobs over `batch_size` wait for the next round.
 
@@ -36,23 +37,22 @@ def best_parts(together: Together, jobs: int, workers: int, batch_size: int, tur
         even = min(jobs / parts, batch_size)
         seconds = together.hoped(parts, even)
         rates[parts] = parts * even / seconds if seconds else 0.0
-    fastest, most = max(rates.values()), 0.0
+    fastest, most, away = max(rates.values()), 0.0, 1.0
     best = next(parts for parts, rate in rates.items() if rate * WORTH_IT >= fastest)
     share = min(batch_size, -(-jobs // best))
     back = turnarounds.typical
     if not back or back > together.expected(1, min(jobs, batch_size)):
         return best, share  # who takes longer than a batch is on no round with the others
     for parts in [parts for parts, rate in rates.items() if rate * ALIKE >= fastest]:
-        for shares in sorted({parts, parts + 1, 3 * parts // 2, 2 * parts}):
-            if shares > jobs:
-                break
+        for shares in sorted(each for each in {parts, parts + 1, 3 * parts // 2, 2 * parts} if each <= jobs):
             size = min(batch_size, -(-jobs // shares))
             # An even split is believed to be as fast as it can be until it was tried, which this plan does.
             seconds = together.hoped(parts, size) if shares == parts else together.expected(parts, size)
-            if not seconds:
-                continue
             cycle = seconds + back
             company = min(size * cycle / (2 * jobs), max(0.0, turnarounds.latest(size) - back))
+            away = (cycle + company) / seconds if shares == parts and seconds else away
+            if not seconds or (shares % parts and away < ALIKE):
+                continue
             rate = min(parts * min(jobs / shares, size) / seconds, jobs / (cycle + company))
             if rate > most * WORTH_IT:
                 best, share, most = parts, size, rate

@@ -50,8 +50,8 @@ MANY: Final = 128.0  # batches: more are not counted, and a size is tried no mor
 FORGETTING: Final = 0.9995  # of the weight of one size, at each batch of another
 CLIP: Final = 4.0  # times the pace: a page fault, a garbage collection
 PACE: Final = 0.05  # of the pace that the latest batch decides
-ALONE: Final = 0.02  # of the cost, for each half: what batches of one may cost more, since their answers come sooner
-WORTH_IT: Final = 0.02  # of the cost: for less the size stays
+ALONE: Final = 0.02  # of the cost: what batches of one may cost more, since their answers come sooner
+WORTH_IT: Final = 0.02  # of the cost: for less no larger size is taken; a smaller one answers sooner
 DEARER: Final = 0.1  # of the cost of the present size: beyond one that is surely so much dearer none is tried
 SURE: Final = 3.0  # times the doubt of the difference: many sizes are compared, and one of them is always the luckiest
 
@@ -269,9 +269,9 @@ class BestSize:
         """Return the size of most batches: that of the limit, or the largest that came about."""
         return self.size if self.size in known else max(known, default=0)
 
-    def _better(self, size: int, cost: float, present: int) -> float:
-        """Return a cost with the preference of batches of one."""
-        return cost * (1.0 - ALONE * math.log2(present)) if size == 1 else cost
+    def _better(self, size: int, cost: float) -> float:
+        """Return a cost with the preference of batches of one: to them, and from them, or the limit would wander."""
+        return cost * (1.0 - ALONE) if size == 1 else cost
 
     def _doubt(self, one: SizeCost, other: SizeCost) -> float:
         """Return the uncertainty of the difference of two costs: a standard deviation."""
@@ -329,11 +329,14 @@ class BestSize:
         for size in sorted(known, reverse=True):
             each, spans, own = known[size], self._spans(known[size]), self._variance(known[size])
             if size != present and self._weight(each) >= ENOUGH_TO_CHOOSE:
-                beside, doubt = now.cost, self._doubt(each, now)
-                if size < present:
+                if size > present:
+                    beside, doubt = self._better(present, now.cost), self._doubt(each, now)
+                    margin = WORTH_IT * now.cost
+                else:
                     beside, doubt = cost / total, math.sqrt(variance / (total * total) + own)
-                margin = doubt if size == 1 else SURE * doubt + WORTH_IT * beside
-                gain = beside - self._better(size, each.cost, present) - margin
+                    margin = 0.0
+                margin += doubt if size == 1 else SURE * doubt
+                gain = beside - self._better(size, each.cost) - margin
                 if gain > most and (size < present or self.size < self.most):
                     best, most = size, gain
             if size <= present:
@@ -354,7 +357,8 @@ class BestSize:
     def _is_decided(self, size: int, each: SizeCost, present: int) -> bool:
         """Return whether more batches of a size would hardly show that it pays."""
         now, weight = self._costs[present], self._weight(each)
-        gain, doubt = now.cost - self._better(size, each.cost, present), self._doubt(each, now)
+        doubt = self._doubt(each, now)
+        gain = self._better(present, now.cost) - self._better(size, each.cost)
         if weight >= ENOUGH and gain + doubt / 2 < WORTH_IT * now.cost:
             each.judged = present
         elif gain - doubt / 2 > WORTH_IT * now.cost:

@@ -69,6 +69,24 @@ def test_shares_that_wait_for_a_worker_are_no_faster_than_the_workers_run_them_i
 
 
 @pytest.mark.parametrize(
+    ("turnaround", "plan"),
+    [
+        pytest.param(0.01, (3, 4), id="hardly any time passes on the way back: four each"),
+        pytest.param(0.1, (3, 3), id="while some are on their way, a fourth share of three is run"),
+    ],
+)
+def test_clients_are_cut_unevenly_only_where_the_way_back_takes_much_of_a_batch(
+    turnaround: float, plan: tuple[int, int]
+) -> None:
+    turnarounds, known = Survival(), together(4, c=0.1)
+    for _ in range(100):
+        turnarounds.add_time(turnaround)
+        known.learn_batch(3, 3, 0.9 * (A + 3 * 0.1))  # seems a tenth faster, by chance
+
+    assert best_parts(known, 12, 3, 8, turnarounds) == plan
+
+
+@pytest.mark.parametrize(
     ("cores", "idle", "busy", "rate", "parts"),
     [
         pytest.param(4, 2, 0, 0.0, 2, id="nobody else comes: cut over all"),

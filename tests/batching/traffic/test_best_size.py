@@ -153,6 +153,15 @@ def test_a_size_that_never_came_about_is_not_left_out_between_a_cheaper_and_a_de
     assert best.size == 4
 
 
+def test_a_smaller_size_is_taken_that_is_a_hundredth_cheaper_and_a_larger_one_is_not() -> None:
+    best, chance = BestSize(6, BatchTimes()), random.Random(1)
+    for cheaper in (5, 6):
+        for size in (6, 5) * 400:
+            best.returned(size, size * (0.099 if size == cheaper else 0.1) * chance.uniform(0.99, 1.01))
+
+        assert best.size == 5
+
+
 def test_where_few_wait_ones_are_taken_that_cost_as_much_as_all_larger_batches_that_come_about() -> None:
     workers = Workers(CURVES["requests cost the same in any batch"][0], 8, noise=0.1)
     for _ in range(2 * LONG):
@@ -387,3 +396,12 @@ def test_fast_batches_stay_large_on_a_machine_that_is_slow_for_moments(seed: int
     workers.run(4000)
 
     assert workers.sizes == [8], workers.best
+
+
+@pytest.mark.parametrize("milliseconds", [0.3, 0.6, 1.2, 2.5])
+def test_what_batches_gain_little_moves_the_limit_once_at_most(milliseconds: float) -> None:
+    workers = Workers(lambda n: milliseconds / 1000 + 0.025 * n, 8, noise=0.02)
+
+    workers.run(5 * LONG)
+
+    assert len(workers.sizes) <= 2, workers.sizes
