@@ -240,24 +240,25 @@ def number_text(value: float) -> str:
     return f"{value:.2f}" if value >= 0.995 else f"{value:.2g}" if value >= 0.001 else "0"
 
 
-def best_size_text(learned: dict[str, Any], most: int) -> str:
-    """Return the size of batches that `auto` has chosen, and why; empty where that is the batch size.
+def best_size_text(learned: dict[str, Any], source: str = "learned") -> str:
+    """Return the size of batches that `auto` has chosen, and why; empty while no other size is known.
 
     Args:
         learned: `bestSize` and `sizes` of a version's document.
-        most: the batch size.
+        source: told behind it.
     """
-    best = learned.get("bestSize") or most
+    best = learned.get("bestSize")
     costs = {each["size"]: each["requestMs"] for each in learned.get("sizes", ())}
-    larger = max(costs, default=0)
-    if best >= most or best not in costs or larger <= best:
+    if best not in costs or len(costs) < 2:
         return ""
-    here, there = costs[best], costs[larger]
-    if best == 1 and there >= 0.95 * here:
-        found = f"a batch of {larger} takes as long as {larger * there / here:.2g} requests"
+    other = max(costs) if max(costs) > best else min(costs)
+    here, there, larger = costs[best], costs[other], max(best, other)
+    if other == 1 or (best == 1 and there >= 0.95 * here):
+        requests = larger * costs[larger] / costs[1]
+        found = f"a batch of {larger} takes as long as {requests:{'.2g' if requests < 9.95 else '.0f'}} requests"
     else:
-        found = f"{number_text(here)} ms a request in batches of {best}, {number_text(there)} ms in batches of {larger}"
-    return f"{best}: {found} (learned)"
+        found = f"{number_text(here)} ms a request in batches of {best}, {number_text(there)} ms in batches of {other}"
+    return f"{best}: {found} ({source})"
 
 
 def batching_text(

@@ -37,6 +37,29 @@ def test_bytes_text(count: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("best", "costs", "text"),
+    [
+        (1, {1: 25.0, 8: 25.1}, "1: a batch of 8 takes as long as 8 requests (learned)"),
+        (1, {1: 22.0, 8: 42.0}, "1: a batch of 8 takes as long as 15 requests (learned)"),
+        (1, {1: 4.0, 128: 4.0}, "1: a batch of 128 takes as long as 128 requests (learned)"),
+        (1, {1: 4.0, 4: 3.5}, "1: 4.00 ms a request in batches of 1, 3.50 ms in batches of 4 (learned)"),
+        (4, {4: 4.5, 16: 7.75}, "4: 4.50 ms a request in batches of 4, 7.75 ms in batches of 16 (learned)"),
+        (8, {1: 21.0, 4: 6.0, 8: 3.5}, "8: a batch of 8 takes as long as 1.3 requests (learned)"),
+        (8, {4: 6.04, 8: 3.672}, "8: 3.67 ms a request in batches of 8, 6.04 ms in batches of 4 (learned)"),
+        (8, {8: 3.5}, ""),
+        (32, {1: 21.0, 8: 3.5}, ""),
+        (None, {}, ""),
+    ],
+)
+def test_the_best_size_is_told_with_what_it_gains_or_a_larger_one_loses(
+    best: int | None, costs: dict[int, float], text: str
+) -> None:
+    sizes = [{"size": size, "requestMs": cost} for size, cost in costs.items()]
+
+    assert render.best_size_text({"bestSize": best, "sizes": sizes}) == text
+
+
+@pytest.mark.parametrize(
     ("seconds", "text"),
     [
         (0, "0 s"),

@@ -131,7 +131,7 @@ def command(
         del found["stage"]
         echo_json(document | found)
     else:
-        show(document | found | {"bestSize": best_size_text(after.get("learned", {}), after.get("batchSize", 0))})
+        show(document | found | {"bestSize": best_size_text(after.get("learned", {}))})
     for note in notes(found):
         echo(note, before=f"{click.style('note:', fg='yellow')} ", err=True)
     if any(status.startswith("5") for status in found["statuses"]):

@@ -174,7 +174,7 @@ def _traffic(batching: dict[str, Any]) -> list[tuple[str, str]]:
         source = "a guess while all batches have the same size" if learned["guess"] else "learned"
         cost = f"{number_text(learned['batchMs'])} ms + {number_text(learned['requestMs'])} ms a request"
         facts.append(("a batch takes", f"{cost} ({source})"))
-    if best := best_size_text(learned, batching["batchSize"]):
+    if best := best_size_text(learned):
         facts.append(("best size", best))
     beside = {kind["busy"]: kind for kind in learned.get("together", ())}  # of each number the largest batch
     if len(beside) > 1:

@@ -123,7 +123,7 @@ def command(
     if as_json:
         echo_json(found)
     else:
-        report.show(found, f"{len(body)} B of {source}")
+        report.show(found, f"{len(body)} B of {source}", batching["learned"])
     if best is None:
         raise CliError(verdict.sentence)
     if applied and best != now:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tsctl import render
-from tsctl.render import number_text
+from tsctl.render import best_size_text, number_text
 from tsctl.streams import echo
 from tsctl.tuning.measuring import OfferedLoad
 from tsctl.tuning.verdict import MeasuredSetting, Recommendation, rate_gain
@@ -40,13 +40,21 @@ def _setting(each: MeasuredSetting, now: MeasuredSetting) -> dict[str, Any]:
     return row
 
 
-def show(found: dict[str, Any], sample: str) -> None:
+def show(found: dict[str, Any], sample: str, learned: dict[str, Any]) -> None:
+    """Print a result.
+
+    Args:
+        found: as saved.
+        sample: the request that was repeated, in words.
+        learned: by the model that serves, of its clients' requests: part of its document.
+    """
     spans = [each["seconds"] for each in found["settings"] if not each["failure"]] or [found["seconds"]]
     text = " to ".join(dict.fromkeys(f"{span:.2g}" for span in (min(spans), max(spans))))
     render.facts(
         [
             ("model", f"{found['model']} {found['version']}, measured with {sample}"),
             ("load", f"{found['load']['text']}; {found['rounds']} rounds of {text} s a setting"),
+            ("best size", best_size_text(learned, "learned from the clients' own requests")),
         ]
     )
     render.heading("Settings (workers × threads, times in ms; gain: times the requests a second of now)")

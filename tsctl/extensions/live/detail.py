@@ -116,7 +116,7 @@ def _about(model: ModelFigures, pace: Sequence[float], columns: int, latest: Doc
     for text, style in (line for each in extensions() for line in each.state(now, latest["time"])):
         said = flowing(text.split(", "), columns, 3, ", ")
         lines += [[part._replace(style=style) for part in line] for line in said]
-    if best := best_size_text(now.get("learned", {}), now["batchSize"]):
+    if best := best_size_text(now.get("learned", {})):
         lines.append([Styled(f"best size {best}")])
     if now["lastError"]:
         lines.append([Styled(f"last error: {clean(now['lastError'])}", "red")])
