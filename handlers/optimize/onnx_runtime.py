@@ -81,14 +81,16 @@ class _Session:
     def __init__(self, file: Path) -> None:
         self._file = file
         self._session, self._threads = _open(file), torch.get_num_threads()
-        self._names = [each.name for each in self._session.get_inputs()]
+        # The exporter that records leaves out inputs that the model does not use; the others keep our names.
+        names = [each.name for each in self._session.get_inputs()]
+        self._places = {name: int(name[2:]) if name[:2] == "in" else at for at, name in enumerate(names)}
 
     def run(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         if torch.get_num_threads() != self._threads:
             self._threads = torch.get_num_threads()
             with contextlib.suppress(Exception):  # the folder was removed: the old one does, with its threads
                 self._session = _open(self._file)
-        feed = {name: tensor.numpy(force=True) for name, tensor in zip(self._names, inputs, strict=True)}
+        feed = {name: inputs[place].numpy(force=True) for name, place in self._places.items()}
         return [torch.from_numpy(each) for each in self._session.run(None, feed)]
 
 
@@ -154,10 +156,14 @@ def _export(flat: nn.Module, calls: dict[int, Recorded], batched: Sequence[bool]
     from torch.export import Dim, export
 
     dynamic = {"leaves": tuple({0: Dim("batch")} if each else None for each in batched)}
-    with torch.no_grad(), quiet():
-        # Of a module the exporter would freeze after all what torch.export refuses; of a program it has no other way.
-        program = export(flat, tuple(call.inputs), dynamic_shapes=dynamic, strict=False)
-        torch.onnx.export(program, f=str(file), dynamo=True, verbose=False, external_data=False)
+    try:
+        with torch.no_grad(), quiet():
+            # Of a module the exporter would freeze after all what torch.export refuses; a program leaves no other way.
+            program = export(flat, tuple(call.inputs), dynamic_shapes=dynamic, strict=False)
+            torch.onnx.export(program, f=str(file), dynamo=True, verbose=False, external_data=False)
+    except Exception as error:
+        its = f"{type(error).__name__}: {excerpt(message_of(error).strip().partition(chr(10))[0], 120)}"
+        raise NotExportable(f"{why}; nor does torch's other exporter take it ({its})") from error
 
 
 def _move_weights(file: Path) -> None:

@@ -23,11 +23,11 @@ MOST_SIDE = 2048  # pixels: an image may be 16 times as long as wide
 _CONFIG, _PREPROCESSOR, _NAMES = "config.json", "preprocessor_config.json", "index_to_name.json"
 _SETTINGS = ("mean", "std", "resize", "crop", "interpolation")
 # Of Hugging Face's files: how names of steps begin, the steps that are done here or change no pixel, and classes whose
-# code does other things than their files say (LeViT's resizes to 256/224 of `size`).
-_OF_STEPS = ("do_", "rescale_offset")
+# code does other things than their files say (LeViT's resizes to 256/224 of `size`, Perceiver's crops before).
+_OF_STEPS = ("do_", "rescale_offset", "keep_aspect_ratio", "size_divisor")
 _STEPS = {"do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_convert_rgb", "do_reduce_labels",
           "do_convert_annotations"}  # fmt: skip
-_OTHERWISE = ("Levit", "PPLCNet")
+_OTHERWISE = ("Levit", "Perceiver", "PPLCNet", "TextNet")
 _CONVNEXT_SQUASHES_FROM = 384  # pixels: transformers' ConvNextImageProcessor then crops nothing
 
 
@@ -38,6 +38,8 @@ class Preparation(NamedTuple):
         mean, std: of red, green and blue, where pixels are from 0 to 1.
         resize: pixels of the shorter side; or height and width.
         crop: height and width, no more than what `resize` leaves.
+        half_down: whether half a pixel beside the crop is left out, as by transformers; else its side is made even, as
+            by torchvision.
     """
 
     mean: tuple[float, ...] = (0.485, 0.456, 0.406)
@@ -45,6 +47,7 @@ class Preparation(NamedTuple):
     resize: int | tuple[int, int] = 256
     crop: tuple[int, int] = (224, 224)
     interpolation: str = "bilinear"
+    half_down: bool = False
 
     def resized(self, height: int, width: int) -> tuple[int, int]:
         """Return the (height, width) that torchvision's `Resize` produces: the longer side is rounded down."""
@@ -53,6 +56,11 @@ class Preparation(NamedTuple):
         if height <= width:
             return self.resize, int(self.resize * width / height)
         return int(self.resize * height / width), self.resize
+
+    def corner(self, height: int, width: int) -> tuple[int, int]:
+        """Return the top and the left of what is cropped out of a resized image."""
+        rounded: Callable[[float], int] = math.floor if self.half_down else round
+        return rounded((height - self.crop[0]) / 2), rounded((width - self.crop[1]) / 2)
 
     @property
     def longest_resized(self) -> int:
@@ -125,6 +133,8 @@ def read_preparation(model_dir: Path, config: Mapping[str, Any]) -> ImageSetting
                 settings = ", ".join(f"`{each}`" for each in same)
                 raise HandlerError(f"{place}: {unknown.why}: say {settings} in model-config.yaml")
         places[place] = None
+        if name == "crop":
+            values["half_down"] = place == _PREPROCESSOR
     how = _checked(values)
     classes, origin = _classes(model_dir, config, files[_CONFIG])
     if classes:
@@ -284,8 +294,10 @@ def _transformers(document: Mapping[str, Any]) -> dict[str, Any]:
     factor = document.get("rescale_factor", 1 / 255)
     if document.get("do_rescale", True) is not True or type(factor) is not float or not abs(factor * 255 - 1) <= 1e-3:
         found["mean"] = found["std"] = _Unknown("its pixels are not from 0 to 1")
-    elif document.get("do_normalize", True) is not True:
+    elif document.get("do_normalize", True) is not True and document.get("include_top") is not True:
         found["mean"], found["std"] = (0.0,) * 3, (1.0,) * 3
+    elif document.get("do_normalize", True) is not True:
+        found["mean"] = found["std"] = _Unknown("its `include_top` divides what its `do_normalize` leaves")
     else:
         for name in ("mean", "std"):
             found[name] = _read_of_file(name, document.get(f"image_{name}"))
@@ -306,20 +318,29 @@ def _sizes(document: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return what Hugging Face's file resizes to, and crops to."""
     size = _section(document, "size")
     shorter: Any = size.get("shortest_edge")
+    crops, crop = document.get("do_center_crop"), document.get("crop_size")
+    part = document.get("crop_pct")
+    what = ""
     if document.get("do_resize", True) is not True or not size:
         what = "it resizes nothing" if not document.get("do_resize", True) else "its `size` names no sides"
+    elif shorter is not None and size.get("longest_edge") is not None:
+        what = "its `size` bounds the longer side, too"
+    elif part is not None and not _is_part(part):
+        what = f"its `crop_pct` is {_shown(part)}"
+    elif part is not None and not _is_side(shorter):
+        what = f"its `size` is {_shown(size)} beside a `crop_pct`"
+    if what:
         return _Unknown(what), _Unknown(what)
-    part = document.get("crop_pct")
-    if _is_side(shorter) and part is not None:  # ConvNeXt's
-        if not _is_part(part):
-            what = f"its `crop_pct` is {_shown(part)}"
-            return _Unknown(what), _Unknown(what)
+    if part is not None and crops is None:  # ConvNeXt's; PoolFormer's crops as the others do
         if shorter >= _CONVNEXT_SQUASHES_FROM:
             return [shorter, shorter], [shorter, shorter]
         return int(shorter / part), shorter
     resize = shorter if shorter is not None else [size.get("height"), size.get("width")]
-    if document.get("do_center_crop") is True:
-        crop = document.get("crop_size")
+    if part is not None:
+        resize = int(shorter / part)
+    if crops is None and crop is not None:
+        return resize, _Unknown("it has a `crop_size`, and no `do_center_crop`")
+    if crops is True:
         return resize, [crop.get("height"), crop.get("width")] if isinstance(crop, dict) else crop
     return resize, resize if shorter is None else _Unknown("it crops nothing, so that images differ in shape")
 

@@ -279,7 +279,7 @@ def registered(model: ModelVersion) -> dict[str, Any]:
 
     Settings have their names and units of model-config.yaml.
     """
-    before, settings, declared = model.before, model.settings, model.declared
+    before, settings, takes = model.before, model.settings, model.declared
     return {
         "modelName": model.name,
         "modelVersion": model.version,
@@ -294,8 +294,8 @@ def registered(model: ModelVersion) -> dict[str, Any]:
         "changed": [] if before is None else _changed(shown_settings(vars(before.settings)), settings_of(model)),
         "kept": [] if before is None else [ROWS[name].yaml for name in before.kept if ROWS[name].yaml],
         "mostRows": model.most_rows,
-        "alone": declared is not None and not (declared.batches or declared.waits or declared.streams),
-        "inTensors": declared is None and bool(settings.inputs),
+        "alone": takes is not None and not (takes.built_in or takes.batches or takes.waits or takes.streams),
+        "inTensors": takes is None and bool(settings.inputs),
         "workers": model.pool.wanted,
         "onDemand": model.presence.comes,
     }

@@ -57,21 +57,21 @@ def map_class_to_label(
         lbl_classes: class numbers, shape (rows, k); by default 0 … k - 1.
 
     Returns:
-        For each row, name → probability, in the given order.
+        For each row, name → probability, in the given order; of classes with one name (ImageNet has two cranes) the
+        first.
 
     Raises:
         KeyError: a class has no name.
     """
     if lbl_classes is None:
         lbl_classes = itertools.repeat(range(len(probs[0])) if probs else range(0), len(probs))
+    answers: list[dict[str, float]] = []
     try:
-        return [
-            {
-                (str(mapping[str(number)]) if mapping is not None else str(number)): prob
-                for number, prob in zip(*row, strict=True)
-            }
-            for row in zip(lbl_classes, probs, strict=True)
-        ]
+        for row in zip(lbl_classes, probs, strict=True):
+            answers.append({})
+            for number, prob in zip(*row, strict=True):
+                answers[-1].setdefault(str(mapping[str(number)]) if mapping is not None else str(number), prob)
+        return answers
     except KeyError as error:
         named = f"{len(mapping or ())} classes are named, in index_to_name.json or by `classes`"
         raise KeyError(f"the model's class {error.args[0]} has no name: {named}") from None

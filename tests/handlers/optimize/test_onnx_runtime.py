@@ -212,8 +212,33 @@ def test_the_other_exporter_takes_what_torch_export_takes(model_dir: Path) -> No
 def test_and_refuses_what_that_refuses(model_dir: Path) -> None:
     pytest.importorskip("onnxscript")
 
-    with pytest.raises(HandlerError, match="`optimize: onnxruntime` cannot be done: "):
+    with pytest.raises(HandlerError) as raised:
         done(loaded(model_dir, put_archive(model_dir, DECIDES)), "none", "onnxruntime")
+
+    assert str(raised.value).startswith(
+        "`optimize: onnxruntime` cannot be done: Python decides by the values of its tensors (net.py:9); nor does"
+        " torch's other exporter take it (GuardOnDataDependentSymNode: "
+    )
+
+
+def test_an_input_that_the_model_does_not_use_is_left_out(model_dir: Path) -> None:
+    class Rows(BaseHandler):
+        def preprocess(self, data: list[Any]) -> torch.Tensor:
+            return torch.tensor([row["body"] for row in data])
+
+        def inference(self, data: torch.Tensor, *_: Any, **__: Any) -> Any:
+            return super().inference(torch.ones(len(data), 2), data)
+
+        def example(self) -> list[float]:
+            return [1.0, -2.0, 3.0]
+
+    write(model_dir / "net.py", TWO.replace("self, rows", "self, unused, rows"))
+    handler, plain = (loaded(model_dir, {"modelFile": "net.py"}, Rows) for _ in range(2))
+    plain.model.load_state_dict(handler.model.state_dict())
+
+    assert done(handler, "onnxruntime")["onnxruntime"].applied
+    rows = torch.randn(5, 3, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(handler.inference(rows), plain.inference(rows))
 
 
 def test_outputs_are_nested_as_the_modules_are(model_dir: Path) -> None:

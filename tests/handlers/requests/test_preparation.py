@@ -54,7 +54,7 @@ def test_the_settings_of_model_config_are_read_and_told(tmp_path: Path) -> None:
     assert read(tmp_path, {"resize": [200, 100], "crop": 64}).crop == (64, 64)
     how, _, note = read_preparation(tmp_path, config)
 
-    assert how == ((0.5, 0.5, 0.5), (0.1, 0.2, 0.3), 300, (256, 280), "lanczos")
+    assert how[:5] == ((0.5, 0.5, 0.5), (0.1, 0.2, 0.3), 300, (256, 280), "lanczos")
     assert note == (
         "images are prepared so: 300 pixels on the shorter side (lanczos), the middle 256 × 280, mean 0.5, 0.5, 0.5"
         " std 0.1, 0.2, 0.3 (model-config.yaml)"
@@ -83,13 +83,13 @@ def test_a_crop_beyond_the_resized_image_is_refused(tmp_path: Path, config: dict
 def test_timms_file_is_read_as_timm_reads_it(tmp_path: Path, changed: dict[str, Any], resize: Any, crop: Any) -> None:
     how = read(tmp_path, config=timm(**changed))
 
-    assert how == ((0.5,) * 3, (0.25,) * 3, resize, crop, "bicubic")
+    assert how == ((0.5,) * 3, (0.25,) * 3, resize, crop, "bicubic", False)
 
 
 def test_timms_earlier_files_have_the_settings_outside_and_its_defaults_count(tmp_path: Path) -> None:
     how = read(tmp_path, config={"architecture": "resnet18", "input_size": [3, 224, 224], "crop_pct": 0.95})
 
-    assert how == (IMAGENET.mean, IMAGENET.std, 235, (224, 224), "bicubic")
+    assert how == (IMAGENET.mean, IMAGENET.std, 235, (224, 224), "bicubic", False)
 
 
 @said_in("unknown_timm.txt")
@@ -114,6 +114,11 @@ def test_what_is_not_known_of_timms_file_is_refused(given: str, tmp_path: Path) 
             id="a large ConvNeXt",
         ),
         pytest.param(
+            CLIP | {"size": {"shortest_edge": 384}, "crop_pct": 0.9, "crop_size": 384},
+            ((0.5,) * 3, (0.5,) * 3, 426, (384, 384), "bicubic"),
+            id="a large PoolFormer, which is cropped",
+        ),
+        pytest.param(
             VIT | {"do_normalize": False},
             ((0.0,) * 3, (1.0,) * 3, (384, 384), (384, 384), "bicubic"),
             id="0 to 1",
@@ -126,14 +131,24 @@ def test_what_is_not_known_of_timms_file_is_refused(given: str, tmp_path: Path) 
     ],
 )
 def test_hugging_faces_file_is_read(tmp_path: Path, document: dict[str, Any], expected: tuple[Any, ...]) -> None:
-    assert read(tmp_path, preprocessor=document) == expected
+    assert read(tmp_path, preprocessor=document) == (*expected, True)
+
+
+def test_half_a_pixel_beside_the_crop_is_rounded_as_by_the_library_whose_file_says_the_crop(tmp_path: Path) -> None:
+    transformers = read(tmp_path, preprocessor=CLIP)
+
+    assert transformers.crop == (200, 224)
+    assert transformers.corner(224, 335) == (12, 55)  # transformers rounds 55.5 down
+    assert IMAGENET.corner(256, 335) == (16, 56)  # torchvision to the even number
+    assert IMAGENET.corner(256, 333) == (16, 54)
+    assert not read(tmp_path, {"crop": 200}, preprocessor=CLIP).half_down
 
 
 @said_in("asked_for.txt")
 def test_what_a_file_does_not_say_is_asked_for_and_an_explicit_setting_is_the_answer(given: str, tmp_path: Path) -> str:
     explicit = {"mean": 0.5, "std": 0.5, "interpolation": "bicubic", "resize": 224, "crop": 224}
     said = refusal(tmp_path, preprocessor=VIT | json.loads(given))
-    assert read(tmp_path, explicit) == ((0.5,) * 3, (0.5,) * 3, 224, (224, 224), "bicubic")
+    assert read(tmp_path, explicit) == ((0.5,) * 3, (0.5,) * 3, 224, (224, 224), "bicubic", False)
     return said
 
 
