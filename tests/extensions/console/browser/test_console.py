@@ -396,6 +396,18 @@ def test_a_hundred_models_are_listed_filtered_and_fit_a_phone(page: Any, console
     assert page.get_by_label("Filter models by name").evaluate("each => each === document.activeElement")
 
 
+@pytest.mark.parametrize(
+    ("fragment", "tab"),
+    [("", "Models"), ("#/", "Models"), ("#/nowhere", "Models"), ("#/models/labels/1.0", "Models"), ("#/tune", "Tune")],
+)
+def test_the_tab_of_the_view_is_marked(page: Any, console: Console, fragment: str, tab: str) -> None:
+    page.goto("about:blank")
+    page.goto(f"{console.url}/{fragment}")
+    page.locator("main *").first.wait_for()
+
+    assert page.locator("nav a[aria-current=page]").all_inner_texts() == [tab]
+
+
 def test_without_models_the_page_says_how_to_register_one(page: Any, console: Console) -> None:
     listing(page, console, [])
 
