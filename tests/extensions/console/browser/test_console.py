@@ -76,9 +76,8 @@ def test_a_worker_shows_its(told: dict[str, Any], cell: str, page: Any, console:
     live = console.served.command("GET", "/tsctl/live").json
     [finder] = [each for each in live["models"] if each["name"] == "finder"]
     finder["workers"][0] |= told  # as the daemon tells of such a worker
+    live["gpus"] = [{"name": "A Card", "uuid": "GPU-a", "memory": 2**32}]
     page.route("**/api/live", lambda route: route.fulfill(json=live))
-    status = console.served.status | {"gpus": [{"name": "A Card", "uuid": "GPU-a", "memory": 2**32}]}
-    page.route("**/api/status", lambda route: route.fulfill(json=status))
 
     page.goto(f"{console.url}/#/models/finder/1.0")
 
