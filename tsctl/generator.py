@@ -156,9 +156,12 @@ def _write(process: subprocess.Popen[bytes], data: bytes) -> None:
 
 
 def failure_texts(found: dict[str, Any]) -> list[str]:
-    """Return how many requests failed in each way, by the figures of a run."""
+    """Return how many requests failed in each way, by the figures of a run, and what the first answer of a way says."""
+    reasons = found["reasons"]
     rejected = {
-        f"status {status}": count for status, count in found["statuses"].items() if status != "OK" and status[0] != "2"
+        f"status {status}" + (f" (the first: {reasons[status]})" if status in reasons else ""): count
+        for status, count in found["statuses"].items()
+        if status != "OK" and status[0] != "2"
     }
     unanswered = {_UNANSWERED[kind]: count for kind, count in found["failures"].items()}
     return [f"{count} × {text}" for text, count in (rejected | unanswered).items()]

@@ -227,9 +227,8 @@ class Queue:
 
     def _check(self, job: Job, ahead: int) -> None:
         if self._count + len(self.parked) + ahead >= self.max_jobs:
-            raise QueueFull(
-                f'The queue of model "{self._name}" is full: {self.max_jobs} requests wait. Try again later.'
-            )
+            wait = "1 request waits" if self.max_jobs == 1 else f"{self.max_jobs} requests wait"
+            raise QueueFull(f'The queue of model "{self._name}" is full: {wait}. Try again later.')
         if self.bytes + job.size > self.max_bytes and (self._count or self.parked):
             raise QueueFull(
                 f'The queue of model "{self._name}" is full: {self.bytes} of {self.max_bytes} bytes wait,'

@@ -44,12 +44,13 @@ from tsctl.daemon.models.replace import Replacing, before_replacement, check_unc
 from tsctl.daemon.models.request import Registration as Registration  # re-exported for callers
 from tsctl.daemon.models.retirement import Retiring
 from tsctl.daemon.models.routing.changes import RouteChanges
-from tsctl.daemon.models.settings import check_room, check_workers
+from tsctl.daemon.models.settings import check_room, check_unmeasured, check_workers
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import Engine, local_pid
 from tsctl.daemon.workers.pool import Pool
 
 _SAMPLED = 4  # ready workers, the newest, whose memory is measured before others are added
+_UNMEASURED = 16  # workers, or two a core, that are started at once where none is ready to be measured
 
 
 @dataclass(slots=True)
@@ -229,8 +230,11 @@ class Registrar:
     async def scale(self, model: ModelVersion, least: int, most: int, *, synchronous: bool, progress: Progress) -> None:
         """Scale to at least `least` and at most `most` workers; retired workers finish their batch.
 
+        Where none is ready, some are started and measured before all others, unless another command comes meanwhile.
+
         Raises:
-            BadRequest: more than `MOST_WORKERS` are wanted, or the model's files are gone.
+            BadRequest: more than `MOST_WORKERS` are wanted, more than may start unmeasured without waiting for them, or
+                the model's files are gone.
             BeingReplaced: a replacement is loading, and the change would be lost.
             OutOfResources: memory has no room for so many workers like those that are ready.
             Stopping: the version is being stopped.
@@ -238,8 +242,15 @@ class Registrar:
             WorkersFailed: a worker could not load the model; the others go on serving.
         """
         check_workers(most)
-        await self._check_room(model.pool, least)
+        first = await self._check_room(model.pool, least)
         check_changeable(model)
+        if first < least:
+            check_unmeasured(model.name, least, first, synchronous)
+            await self.scale(model, first, most, synchronous=True, progress=progress)
+            if model.presence.least != first:
+                return
+            await self._check_room(model.pool, least)
+            check_changeable(model)
         model.scale(least, most)
         wanted = model.pool.wanted
         overrides = model.request.overrides.changed({"workers": least}, "scale").changed({"max_workers": most})
@@ -249,13 +260,18 @@ class Registrar:
         if synchronous:
             await all_ready(model, wanted, progress)
 
-    async def _check_room(self, pool: Pool, wanted: int) -> None:
+    async def _check_room(self, pool: Pool, wanted: int) -> int:
+        """Return how many of the wanted workers may be started now; fewer where none is ready to be measured."""
         further = wanted - len(pool.workers)
+        if self.memory is None or further <= 0 or pool.spec.engine is not None:
+            return wanted
         ready = [local_pid(worker) for worker in pool.workers if worker.report is not None]
-        if self.memory is not None and further > 0 and ready:
-            leaving = [local_pid(worker) for model in self.registry for worker in model.pool.leaving]
-            each, least = await asyncio.to_thread(self.memory, ready[-_SAMPLED:], leaving)
-            check_room(wanted, further, each, least)
+        if not ready:
+            return min(wanted, max(_UNMEASURED, 2 * pool.cores))
+        leaving = [local_pid(worker) for model in self.registry for worker in model.pool.leaving]
+        each, least = await asyncio.to_thread(self.memory, ready[-_SAMPLED:], leaving)
+        check_room(wanted, further, each, least)
+        return wanted
 
     async def load(self, model: ModelVersion, *, synchronous: bool, progress: Progress) -> None:
         """Load a version with its workers, at least one; a loaded one stays as it is. Raises as `scale`."""

@@ -22,6 +22,7 @@ _CODECS = {0x0002: "ADPCM", 0x0006: "A-law", 0x0007: "µ-law", 0x0011: "IMA ADPC
 _TAKEN = "send WAV, FLAC or Ogg"
 # Of libsndfile: channels and samples a second at most, and the length of a file whose program wrote into a pipe.
 _MOST_CHANNELS, _FASTEST, _UNKNOWN = 1024, 2**31 - 1, 2**63 - 1
+_UNSAID = 0x7FFF0000  # bytes of samples in a WAV file: programs that write into a pipe say as many, or more, or 0
 # What soundfile does not read, by how a file begins: from which byte, and what it is.
 _OTHERS = (
     (4, b"ftyp", "an MP4 or M4A file"), (0, b"\x1aE\xdf\xa3", "a WebM or Matroska file"), (0, b"#!AMR", "an AMR file"),
@@ -67,8 +68,8 @@ def decode_audio(encoded: bytes | bytearray, admit: Callable[[int], None] | None
         admit: called with the number of samples of all channels before they are decoded; may raise TooManyPixels.
 
     Raises:
-        UnreadablePayload: the file is none of these, is damaged, has more than `Audio.MAX_SAMPLES`, or holds a sample
-            that is NaN, infinite, or beyond float32.
+        UnreadablePayload: the file is none of these, is damaged or cut off, has more than `Audio.MAX_SAMPLES`, or holds
+            a sample that is NaN, infinite, or beyond float32.
         TooManyPixels: `admit` raised it.
     """
     if encoded[:4] == b"RIFF" and encoded[8:12] == b"WAVE":
@@ -135,7 +136,7 @@ def _bound(frames: int, count: int, admit: Callable[[int], None] | None) -> None
 def _read_wave(encoded: bytes | bytearray) -> _Wave | None:
     """Find format and samples in the chunks of a WAV file; None for a codec that soundfile may know.
 
-    A program that writes into a pipe does not know the lengths: a chunk of samples ends where the file ends at last.
+    A program that writes into a pipe does not know the lengths: then the samples end where the file ends.
     """
     view, at, form = memoryview(encoded), 12, b""
     while at + 8 <= len(view):
@@ -144,6 +145,14 @@ def _read_wave(encoded: bytes | bytearray) -> _Wave | None:
         if name == b"fmt ":
             form = bytes(chunk[:26])
         elif name == b"data":
+            (whole,) = struct.unpack_from("<I", view, 4)
+            if not size and 8 + whole < len(view):
+                chunk = view[at + 8 :]
+            elif len(chunk) < size < _UNSAID:
+                raise UnreadablePayload(
+                    f"the WAV file is cut off: {len(chunk)} of {size} bytes of samples are there; send all of it, or"
+                    " 0xffffffff as the size where it is not known"
+                )
             return _wave_of(form, chunk)
         at += 8 + size + size % 2
     raise UnreadablePayload("the WAV file has no samples: its chunk `data` is missing")
@@ -207,6 +216,10 @@ def _by_soundfile(encoded: bytes | bytearray, admit: Callable[[int], None] | Non
                 raise UnreadablePayload(f"the {known or 'sound'} file {why}")
             _bound(file.frames, file.channels, admit)
             values = file.read(file.frames, dtype="float32", always_2d=True)
+            if len(values) < file.frames or (known == "Ogg" and _is_cut(encoded, file.frames)):
+                of = f" of {file.frames}" if len(values) < file.frames else ""
+                name = known or "sound"
+                raise UnreadablePayload(f"the {name} file is cut off after {len(values)}{of} samples: send all of it")
             return Audio(np.ascontiguousarray(values.T), int(file.samplerate))
     except (MemoryError, UnreadablePayload, TooManyPixels):
         raise
@@ -214,6 +227,19 @@ def _by_soundfile(encoded: bytes | bytearray, admit: Callable[[int], None] | Non
         what = f"file of the format {known} is damaged" if known else f"{len(encoded)} bytes are not a sound"
         why = str(getattr(error, "error_string", error)).rstrip(". ")  # its whole text names an object's address
         raise UnreadablePayload(f"The request's {what} ({why}): {_TAKEN}") from error
+
+
+def _is_cut(encoded: bytes | bytearray, frames: int) -> bool:
+    """Return whether an Ogg file ends within its last page, or before its first samples (RFC 3533, section 6).
+
+    Pages that end a stream say so, but a recorder that is stopped writes none: a file of whole pages is taken.
+    """
+    at = encoded.rfind(b"OggS\0")
+    head = encoded[at : at + 27]
+    if len(head) < 27:
+        return True
+    sizes = encoded[at + 27 : at + 27 + head[26]]
+    return at + 27 + head[26] + sum(sizes) > len(encoded) or not (frames or head[5] & 4)
 
 
 def _named(encoded: bytes | bytearray, known: tuple[tuple[int, bytes, str], ...]) -> str:

@@ -94,7 +94,7 @@ def test_workers_and_listeners_are_told_and_a_later_worker_starts_with_it() -> N
 
 @pytest.mark.parametrize(
     ("asked", "why"),
-    [({"queue_jobs": 1}, "1 requests wait"), ({"queue_bytes": 14}, "15 of 14 bytes wait, and this request has 5")],
+    [({"queue_jobs": 1}, "1 request waits"), ({"queue_bytes": 14}, "15 of 14 bytes wait, and this request has 5")],
 )
 def test_a_smaller_queue_refuses_the_next_and_serves_those_that_wait(asked: dict[str, int], why: str) -> None:
     bench = slow(queue_bytes=20)

@@ -11,7 +11,7 @@ from tests.kit.archives import model_files, write_files
 from tests.kit.daemon import NEVER, StubDaemon, until
 from tests.models.replacements import begin, other, ready, replace
 from tsctl.daemon import paths
-from tsctl.daemon.core.errors import BeingReplaced, Conflict, OutOfResources, Stopping, WorkersFailed
+from tsctl.daemon.core.errors import BadRequest, BeingReplaced, Conflict, OutOfResources, Stopping, WorkersFailed
 from tsctl.daemon.core.machine.processes import AvailableMemory
 from tsctl.daemon.models.archives import opening, unpack
 from tsctl.daemon.models.archives.download import PLACE
@@ -68,6 +68,29 @@ async def test_more_workers_than_memory_has_room_for_are_refused_before_one_star
         await bench.registrar.scale(model, wanted, wanted, synchronous=True, progress=no_progress)
 
     assert len(bench.engine.workers) == (2 if told else wanted)
+
+
+async def test_of_workers_whose_memory_is_unknown_a_few_are_started_and_measured_first(bench: StubDaemon) -> None:
+    started: list[int] = []
+
+    def memory(pids: Sequence[int], ending: Sequence[int]) -> tuple[int, AvailableMemory]:
+        started.append(len(bench.engine.workers))
+        return 100, AvailableMemory(10_000, "this machine", 10_000)
+
+    bench.registrar.memory = memory
+    model = await bench.register(bench.mar(), workers=0)
+    model.pool.cores = 4
+    with pytest.raises(
+        BadRequest, match=r'"m" has none that is ready, so that .*: scale to 16 first, or wait for them'
+    ):
+        await bench.registrar.scale(model, 1000, 1000, synchronous=False, progress=no_progress)
+    with pytest.raises(OutOfResources, match="1000 workers are requested, and memory has room for 116"):
+        await bench.registrar.scale(model, 1000, 1000, synchronous=True, progress=no_progress)
+
+    assert (started, model.pool.ready, model.presence.least) == ([16], 16, 16)
+    await bench.registrar.scale(model, 0, 0, synchronous=False, progress=no_progress)
+    await bench.registrar.scale(model, 100, 100, synchronous=True, progress=no_progress)
+    assert (started[1:], model.pool.ready) == ([32], 100)
 
 
 async def test_the_memory_of_workers_that_are_leaving_is_for_those_that_come(bench: StubDaemon) -> None:

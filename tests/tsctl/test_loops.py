@@ -14,7 +14,8 @@ from tsctl.loadgen.order import LoadOrder, PreparedOrder
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 LAST = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-BUSY = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
+FULL = b'{"code": 503, "message": "The queue is full."}'
+BUSY = b"HTTP/1.1 503 Busy\r\nContent-Length: %d\r\n\r\n%s" % (len(FULL), FULL)
 
 Load = dict[str, Any]
 Behaviour = Callable[[int], bytes | None]  # the number of a request, from 0 → its answer; None closes
@@ -93,10 +94,13 @@ class TestBoth:
 
         assert (done.tally.errors, done.tally.latencies.count) == (0, 20)
 
-    def test_errors_are_counted_by_status(self, path: Path, kind: type[Loop], load: Load) -> None:
+    def test_errors_are_counted_by_status_with_the_reason_of_the_first(
+        self, path: Path, kind: type[Loop], load: Load
+    ) -> None:
         done = run(kind, path, lambda n: BUSY if n % 2 else GOOD, requests=20, **load)
 
         assert done.tally.statuses == {200: 10, 503: 10}
+        assert done.tally.reasons == {503: "The queue is full."}
 
     def test_an_answer_that_does_not_come_is_a_timeout(self, path: Path, kind: type[Loop], load: Load) -> None:
         done = run(kind, path, lambda n: b"" if n == 0 else GOOD, requests=5, timeout=0.01, **load)

@@ -78,11 +78,14 @@ def test_latencies_are_those_of_good_answers() -> None:
     tally = Tally()
     tally.answered(200, 10, 0.5)
     tally.answered(503, 10, 0.001)
+    tally.explain(503, b'{"code": 503, "message": "The queue is full."}')
+    tally.explain(503, b"another reason")
     tally.failed("closed")
 
     document = tally.document(2.0, ProcessorTime(used=1.0, waited=0.5))
 
     assert document["statuses"] == {"200": 1, "503": 1}
+    assert document["reasons"] == {"503": "The queue is full."}, "the first"
     assert document["failures"] == {"closed": 1}
     assert (document["requests"], document["errors"]) == (3, 2)
     assert document["latency"]["p50"] == document["latency"]["max"] == 0.5

@@ -21,7 +21,9 @@ from tsctl.tuning.measuring import _serving
 
 WORKER = {
     "modelName": "net", "modelVersion": "1.0", "directory": "/nowhere", "handler": "base_handler", "workers": 1,
-    "settings": {"batchSize": 1, "maxBatchDelay": 100.0, "batching": "auto", "responseTimeout": 60},
+    "settings": {
+        "batchSize": 1, "maxBatchDelay": 100.0, "batching": "auto", "responseTimeout": 60, "jobQueueSize": 100,
+    },
     "batching": {"mode": "batch", "learned": {"batchMs": None}, "arrivalsPerSecond": 0.0}, "anyWorker": True,
 }  # fmt: skip
 CONFIG = [
@@ -62,6 +64,7 @@ class FakeLoad:
         self._lines = lines
         self.rates = dict(FASTER)
         self.errors: set[int] = set()
+        self.refusal = ("507", "out of memory")
         self.waited = 0.0
         self.seconds = 0.5
         self.orders: list[dict[str, Any]] = []
@@ -84,7 +87,8 @@ class FakeLoad:
         yield {
             "stage": "done", "requests": 50, "errors": 5 * failed, "requestsPerSecond": self.rates[size],
             "wholeSeconds": 50 / self.rates[size],
-            "statuses": {"200": 45, "507": 3} if failed else {"200": 50}, "failures": {"timeout": 2} if failed else {},
+            "statuses": {"200": 45, self.refusal[0]: 3} if failed else {"200": 50},
+            "reasons": dict([self.refusal]) if failed else {}, "failures": {"timeout": 2} if failed else {},
             "latency": {"p50": 0.02, "p99": 0.03 if size == 1 else 0.04},
             "seconds": self.seconds, "generatorCpu": 0.2, "generatorWaited": self.waited,
         }  # fmt: skip
@@ -129,6 +133,7 @@ def test_the_command_asks_and_says_all_of_this(
     first, *rest = told.lines
     given = json.loads(first[2:])
     load.rates = {int(size): rate for size, rate in given.get("rates", FASTER).items()}
+    load.refusal = given.get("refusal", load.refusal)
     load.errors, load.waited = set(given.get("errors", ())), given.get("waited", 0.0)
     refuse(monkeypatch, lines, given.get("refuse", ""))
 

@@ -110,6 +110,12 @@ def command(
     order = {"model": worker, "settings": surroundings(said), "bodyBytes": len(body)}
     measured, notes = measure(order, load, seconds, choose, worker["modelName"])
     verdict = judge(measured, None if slo_p99 is None else slo_p99 / 1000, rate)
+    most = worker["settings"]["jobQueueSize"]
+    if clients is not None and clients > most and any("status 503" in each.failure for each in measured):
+        notes.append(
+            f"{clients} clients ask at once, and the queue takes {most} requests: measure with `--clients {most}`, or"
+            f" let more wait with `tsctl set {model} --queue-jobs {clients}`"
+        )
     if batching["arrivalsPerSecond"] >= 1:
         notes.append("the model was answering other requests, so these took longer than on an idle machine")
     name = f"{worker['modelName']}/{worker['modelVersion']}" if "/" in model else worker["modelName"]

@@ -12,14 +12,13 @@ from typing import Any
 import uvloop
 
 from tsctl.loadgen.calls import CallLoop
-from tsctl.loadgen.connection import NoResponse, ask_once
+from tsctl.loadgen.connection import SHOWN, NoResponse, ask_once
 from tsctl.loadgen.loop import Loop
 from tsctl.loadgen.loops import ClosedLoop, OpenLoop
 from tsctl.loadgen.order import PreparedOrder, read
 from tsctl.loadgen.tally import look
 
 EVERY = 0.2  # seconds between two `running` lines
-SHOWN = 2000  # characters of a response body
 
 
 def tell(stage: str, **facts: Any) -> None:

@@ -126,5 +126,6 @@ class CallLoop:
                 self.tally.failed("timeout")  # by the clock here
             else:
                 self.tally.answered(code, 0, time.monotonic() - intended)
+                self.tally.explain(code, (error.details() or "").encode())
         else:
             self.tally.answered("OK", len(answer), time.monotonic() - intended)

@@ -15,6 +15,8 @@ import httptools
 
 from tsctl.loadgen.order import PreparedOrder, no_delay
 
+SHOWN = 2000  # characters, or bytes, of an error's body
+
 
 class LoadConnectionState(Enum):
     CONNECTING = auto()  # not yet usable
@@ -42,7 +44,7 @@ class LoadConnection(asyncio.Protocol):
     Attributes:
         intended: when the request was meant to start, on `time.monotonic`.
         sent: when the request was sent.
-        body: the last response's, if `keep` is set.
+        body: the last response's, if `keep` is set; of an error the beginning.
     """
 
     def __init__(self, client: ConnectionUser, request: bytes, *, keep: bool = False) -> None:
@@ -100,7 +102,7 @@ class LoadConnection(asyncio.Protocol):
 
     def on_body(self, body: bytes) -> None:
         self._length += len(body)
-        if self._keep:
+        if self._keep or (self._parser.get_status_code() >= 400 and len(self.body) < SHOWN):
             self.body += body
 
     def on_message_complete(self) -> None:

@@ -93,6 +93,8 @@ class Loop(ABC):
 
     def answered(self, connection: LoadConnection, status: int, length: int) -> None:
         self.tally.answered(status, length, time.monotonic() - connection.intended)
+        if status >= 400:
+            self.tally.explain(status, connection.body)
         if self.stopping:
             self._look_for_end()
 

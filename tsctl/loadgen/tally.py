@@ -4,10 +4,12 @@ Each power of two has 128 buckets, so any percentile is exact to 0.4 %, for a ru
 (The idea of HdrHistogram, without its code.)
 """
 
+import json
 import math
 import time
 from bisect import bisect_left
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +38,7 @@ def look() -> ProcessorTime:
 
 
 PARTS = 128  # buckets for each doubling
+REASON = 300  # characters
 PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9)
 
 
@@ -130,6 +133,7 @@ class Tally:
 
     Attributes:
         statuses: responses by HTTP status, or by the name of gRPC's code.
+        reasons: why, by status, the first of these responses is an error.
         failures: requests without a response: `closed`, `refused`, `timeout`, `unanswered` at the end.
         latencies: of good responses (2xx, OK); quick rejections would flatter the figures.
         body_bytes: of all responses' bodies.
@@ -139,6 +143,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.statuses: Counter[int | str] = Counter()
+        self.reasons: dict[int | str, str] = {}
         self.failures: Counter[str] = Counter()
         self.latencies = Latencies()
         self.body_bytes = 0
@@ -165,6 +170,15 @@ class Tally:
         if status == "OK" or (isinstance(status, int) and 200 <= status < 300):
             self.latencies.count_latency(seconds)
 
+    def explain(self, status: int | str, body: bytes) -> None:
+        """Keep the reason of the first error with a status: its `message`, or a line of another text."""
+        if status in self.reasons:
+            return
+        text = body.decode("utf-8", "replace")
+        with suppress(ValueError, KeyError, TypeError, RecursionError):
+            text = json.loads(text)["message"]
+        self.reasons[status] = str(text).strip().partition("\n")[0][:REASON]
+
     def failed(self, kind: str) -> None:
         self.failures[kind] += 1
 
@@ -180,6 +194,7 @@ class Tally:
             "requests": self.ended,
             "errors": self.errors,
             "statuses": dict(sorted((str(status), count) for status, count in self.statuses.items())),
+            "reasons": {str(status): reason for status, reason in self.reasons.items() if reason},
             "failures": dict(sorted(self.failures.items())),
             "seconds": seconds,
             "requestsPerSecond": (self.in_time if self.closed_at else found.count) / seconds if seconds else 0.0,

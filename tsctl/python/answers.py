@@ -42,8 +42,14 @@ class ReceivedAnswer(NamedTuple):
         return self.body
 
 
-def check(answer: ReceivedAnswer) -> ReceivedAnswer:
+_NO_SUCH_PATH = "ResourceNotFoundException"  # `type` of the daemon's 404 for a path, not for a model
+
+
+def check(answer: ReceivedAnswer, no_such_path: str = "") -> ReceivedAnswer:
     """Return an answer whose status is less than 400.
+
+    Args:
+        no_such_path: told instead of the daemon's message, where it does not know the path.
 
     Raises:
         DeadlineExceeded: the status is 504.
@@ -53,6 +59,8 @@ def check(answer: ReceivedAnswer) -> ReceivedAnswer:
     if answer.status < 400:
         return answer
     message, kind = _message(answer)
+    if kind == _NO_SUCH_PATH:
+        message = no_such_path or message
     request_id = answer.headers.get("x-request-id", "")
     if answer.status == 504:
         raise DeadlineExceeded(message, request_id)

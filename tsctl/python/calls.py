@@ -202,6 +202,15 @@ def manage(method: str, path: str, **parameters: Any) -> Call:
     return Call(method, path + ("?" + urlencode(given) if given else ""), {})
 
 
+def other_address(call: Call, address: DaemonAddress) -> str:
+    """Return what is told where an address does not know the path of a call: which kind of address has it."""
+    if call.target.startswith("/predictions/"):
+        own, other = "a management address, which answers no predictions", "the inference address"
+    else:
+        own, other = "an inference address, which manages no models", "the management address"
+    return f"{address} is {own}: use {other}, which `tsctl status` names if there is one, or the control socket"
+
+
 def model_path(model: str) -> str:
     """Return `MODEL` or `MODEL/VERSION` as a path.
 

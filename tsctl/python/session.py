@@ -86,7 +86,7 @@ class ClientSession(ABC):
             self._keep(link)
             seconds = limit.wait(answer, time.monotonic(), random.random())
             if seconds is None:
-                check(answer)
+                check(answer, calls.other_address(call, self.address))
             else:
                 await self._pause(seconds)
 

@@ -2,4 +2,5 @@
 
 text         families, and their text for Prometheus; the operator's choice among them
 gpu_values   what is measured of GPUs, by TorchServe's names
+host         how busy processor, memory and disk are, by TorchServe's names
 """

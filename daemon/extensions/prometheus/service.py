@@ -12,9 +12,9 @@ from urllib.parse import parse_qsl
 from tsctl.daemon.api.openapi import STRING, UNKNOWN_CALLER, answer, operation
 from tsctl.daemon.core.errors import ResourceNotFound
 from tsctl.daemon.core.machine.cards import Card
-from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.declarations import Operations
 from tsctl.daemon.extension import Kernel, Service
+from tsctl.daemon.extensions.exposition.host import HostMonitor
 from tsctl.daemon.extensions.exposition.text import (
     ALL,
     CONTENT_TYPE,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from tsctl.daemon.core.logs import OutputLog, without_secrets
-from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.extension import Kernel, Service
+from tsctl.daemon.extensions.exposition.host import HostMonitor
 from tsctl.daemon.extensions.torchserve_logs.files import DaemonLines, TorchServeFile
 from tsctl.daemon.extensions.torchserve_logs.metric_log import MARK, MetricLog, parse_printed
 from tsctl.daemon.extensions.torchserve_logs.periodic_metrics import PeriodicMetrics

@@ -5,8 +5,8 @@ import asyncio
 from tsctl.daemon.api.management.describe import FIRST_WORKER_ID
 from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.machine.gpu import Gpus
-from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.extensions.exposition.gpu_values import gpu_values
+from tsctl.daemon.extensions.exposition.host import HostMonitor
 from tsctl.daemon.extensions.torchserve_logs.metric_log import MetricLog
 from tsctl.daemon.models.registry import Registry
 

@@ -4,6 +4,8 @@ answer ends early ──▶ did the server tell an ETag or a date? ──yes─�
                                  │ no                                   206: the rest comes, if it has the same mark
                                  ▼                                      200: another file, or no ranges: begin anew
                              it failed                                  206 of another file, or another part: again
+
+Bytes that were begun anew are no progress: a download that loses what it has five times has failed, too.
 """
 
 import contextlib
@@ -81,7 +83,7 @@ def _plain(url: str) -> bool:
 
 
 SILENCE = 60.0  # seconds that a server may send nothing
-ATTEMPTS = 5  # in a row that bring no byte
+ATTEMPTS = 5  # in a row that bring no byte; and as often it may begin anew
 FIRST_PAUSE = 0.5  # seconds before the second attempt; doubles
 _CHUNK = 1024 * 1024
 
@@ -124,6 +126,7 @@ class _Download:
 
     Attributes:
         done, total: bytes that were written, and in all; 0 if the server sends no length.
+        losses: how often what was there was no beginning of what the server sent then.
         validator: the server's mark of the file's content, for `If-Range`; empty if it sends none.
         disk_failed: bytes could not be written.
     """
@@ -143,7 +146,7 @@ class _Download:
         self._limit = limit
         self._progress = progress
         self._stopped = stopped
-        self.done = self.total = 0
+        self.done = self.total = self.losses = 0
         self.validator = ""
         self.disk_failed = False
 
@@ -183,17 +186,27 @@ class _Download:
         if self.done:
             headers |= {"Range": f"bytes={self.done}-", "If-Range": self.validator}
         with self._opener.open(Request(self._url, headers=headers), timeout=SILENCE) as answer:
-            length = int(answer.headers.get("Content-Length") or 0)
-            if self.done and answer.status == 206:
-                if _first_byte(answer.headers) != self.done or _validator(answer.headers) not in ("", self.validator):
-                    self.done = 0
-                    raise HTTPException("the server sent another part than it was asked for, or one of another file")
+            length, mark = int(answer.headers.get("Content-Length") or 0), _validator(answer.headers)
+            rest = self.done > 0 and answer.status == 206
+            if rest and _first_byte(answer.headers) == self.done and mark in ("", self.validator):
                 self.total = self.done + length
             else:
+                if self.done:
+                    self._lose(mark)
+                if rest:
+                    raise HTTPException("the server sent another part than it was asked for, or one of another file")
                 self._written.seek(0)
                 self._written.truncate()
-                self.done, self.total, self.validator = 0, length, _validator(answer.headers)
+                self.total, self.validator = length, mark
             yield answer
+
+    def _lose(self, mark: str) -> None:
+        """Begin anew, as the answer is not the rest of the file; raise DownloadFailed if that came too often."""
+        self.done, self.losses = 0, self.losses + 1
+        if self.losses >= ATTEMPTS:
+            same = mark == self.validator
+            sent = "all of it anew, or another part" if same else "another file: its ETag or Last-Modified has changed"
+            raise DownloadFailed(self._url, f"the server cut {self.losses} answers, and sent no rest but {sent}")
 
     def _take(self, answer: Any) -> None:
         while not self._stopped():

@@ -15,7 +15,7 @@ from tests.extensions.exposition.reading import render
 from tests.metrics.reading import registered, report, types
 from tests.metrics.test_metrics import run
 from tsctl.daemon.core.machine.cards import Card
-from tsctl.daemon.core.machine.host import HostMonitor
+from tsctl.daemon.extensions.exposition.host import HostMonitor
 from tsctl.daemon.extensions.exposition.text import MetricFamily
 from tsctl.daemon.extensions.prometheus import families
 from tsctl.daemon.extensions.prometheus.families import emitted

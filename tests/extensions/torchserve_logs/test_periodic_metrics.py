@@ -12,7 +12,7 @@ from tests.api.house import House
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.machine.cards import Card, FoundCards
 from tsctl.daemon.core.machine.gpu import Gpus
-from tsctl.daemon.core.machine.host import HostMonitor
+from tsctl.daemon.extensions.exposition.host import HostMonitor
 from tsctl.daemon.extensions.torchserve_logs.metric_log import MetricLog
 from tsctl.daemon.extensions.torchserve_logs.periodic_metrics import LOOK_EVERY, PeriodicMetrics
 from tsctl.daemon.extensions.torchserve_logs.selection import TorchServeSelection

@@ -68,7 +68,7 @@ def test_a_wav_file_of_whole_numbers_is_from_minus_one_to_one(bits: int) -> None
 
 WHOLE = wav(packed(WAVE, 16))
 PIPED = WHOLE.index(b"data") + 4  # after which the size stands
-SIZES = (struct.pack("<I", 0xFFFFFFFF), struct.pack("<I", 1 << 20))
+SIZES = tuple(struct.pack("<I", size) for size in (0xFFFFFFFF, 0x7FFFF000, 0))  # of programs that do not know it
 
 
 @pytest.mark.parametrize(
@@ -213,6 +213,44 @@ def test_what_soundfile_reads_has_its_numbers(kind: str, exact: bool, count: int
 
     assert sound.rate == 8000
     assert sound.channels == pytest.approx(values.T, abs=1e-4 if exact else 0.2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "subtype", "why"),
+    [
+        ("WAV", "PCM_16", r"the WAV file is cut off: \d+ of 80000 bytes of samples are there; send all of it, or"),
+        ("WAV", "ULAW", r"the WAV file is cut off: \d+ of 40000 bytes of samples are there"),
+        ("FLAC", "PCM_16", r"The request's file of the format FLAC is damaged \("),
+        ("OGG", "VORBIS", r"the Ogg file is cut off after \d+ samples: send all of it|the format Ogg is damaged"),
+        ("OGG", "OPUS", r"the Ogg file is cut off after \d+ samples: send all of it|the format Ogg is damaged"),
+    ],
+)
+@pytest.mark.parametrize("part", [0.1, 0.3, 0.6, 0.9, 0.999])
+def test_a_file_that_is_cut_off_is_no_shorter_sound(kind: str, subtype: str, why: str, part: float) -> None:
+    soundfile, file = pytest.importorskip("soundfile"), io.BytesIO()
+    values = np.random.default_rng(3).uniform(-0.5, 0.5, 40_000)
+    soundfile.write(file, values, 8000, format=kind, subtype=subtype)
+    whole = file.getvalue()
+
+    assert decode_audio(whole).channels.shape == (1, 40_000)
+    assert re.search(why, refusal(whole[: int(part * len(whole))]))
+
+
+def empty_ogg(soundfile: Any) -> bytes:
+    file = io.BytesIO()
+    soundfile.write(file, np.zeros(0), 8000, format="OGG")
+    return file.getvalue()
+
+
+def test_an_ogg_file_without_its_last_page_is_a_sound_and_one_without_any_of_samples_is_cut_off() -> None:
+    soundfile, file = pytest.importorskip("soundfile"), io.BytesIO()
+    soundfile.write(file, np.random.default_rng(3).uniform(-0.5, 0.5, 40_000), 8000, format="OGG")
+    whole = file.getvalue()
+    heads, last = whole.index(b"OggS", whole.index(b"OggS", 1) + 1), whole.rindex(b"OggS")
+
+    assert 0 < decode_audio(whole[:last]).channels.shape[1] < 40_000, "as a recorder leaves it that is stopped"
+    assert refusal(whole[:heads]) == "the Ogg file is cut off after 0 samples: send all of it"
+    assert decode_audio(empty_ogg(soundfile)).channels.shape == (1, 0)
 
 
 @pytest.mark.parametrize("subtype", ["PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT", "DOUBLE", "ULAW", "ALAW"])

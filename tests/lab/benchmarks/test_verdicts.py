@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.environments import Missing
 from tests.lab.benchmarks import page
 from tests.lab.benchmarks.models import same_classes, same_numbers
 from tests.lab.benchmarks.page import losses
@@ -27,6 +28,13 @@ def test_a_server_that_is_better_is_named_with_its_ratio_and_noise_is_not() -> N
     (line,) = losses(results_of(tsctl=figures(100.0), mosec=figures(150.0), litserve=figures(101.0)))
 
     assert "answers a second: better is mosec (1.50 × ours)" in line
+
+
+def test_the_wheel_is_not_measured_where_sources_would_be_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/a/tree")
+
+    with pytest.raises(Missing, match="PYTHONPATH is /a/tree, whose sources would be measured in place of the wheel"):
+        PEERS["tsctl"].install()
 
 
 def test_less_is_better_of_everything_but_the_rate() -> None:

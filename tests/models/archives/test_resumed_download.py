@@ -111,6 +111,31 @@ def test_a_file_that_was_replaced_meanwhile_is_downloaded_from_its_beginning(
     assert download(server, tmp_path) == NEW
 
 
+@pytest.mark.parametrize(
+    ("conditions", "ranges", "changes", "why"),
+    [
+        pytest.param(True, True, True, "another file: its ETag or Last-Modified has changed", id="another file"),
+        pytest.param(False, True, True, "another file: its ETag or Last-Modified has changed", id="a part of one"),
+        pytest.param(True, False, False, "all of it anew, or another part", id="no ranges"),
+    ],
+)
+def test_a_server_that_cuts_each_answer_and_never_goes_on_with_it_is_left(
+    server: CuttingServer, tmp_path: Path, conditions: bool, ranges: bool, changes: bool, why: str
+) -> None:
+    server.conditions, server.ranges = conditions, ranges
+    server.lengths = list(range(50, 150))  # each answer brings more bytes than the one before
+
+    def replace() -> None:
+        server.tag = f'"{len(server.asked) if changes else 0}"'
+
+    replace()
+    server.after = replace
+
+    with pytest.raises(DownloadFailed, match=f"the server cut {ATTEMPTS} answers, and sent no rest but {why}"):
+        download(server, tmp_path)
+    assert len(server.asked) <= 2 * ATTEMPTS + 1
+
+
 def test_another_part_than_was_asked_for_is_not_taken(server: CuttingServer, tmp_path: Path) -> None:
     server.lengths, server.shift = [50], -10
 

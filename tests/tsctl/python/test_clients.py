@@ -190,6 +190,26 @@ def test_a_command_is_one_request(
     assert daemon.asked[0].line == f"{line} HTTP/1.1"
 
 
+@pytest.mark.parametrize(
+    ("method", "arguments", "sentence"),
+    [
+        ("models", [], "is an inference address, which manages no models: use the management address"),
+        ("scale", ["net", 3], "is an inference address, which manages no models: use the management address"),
+        ("predict", ["net"], "is a management address, which answers no predictions: use the inference address"),
+    ],
+)
+def test_a_call_to_the_other_address_names_the_kind_that_it_takes(
+    scripted: Script, caller: Make, method: str, arguments: list[object], sentence: str
+) -> None:
+    daemon = scripted(failure(404, "Requested resource is not found", "ResourceNotFoundException"))
+
+    with pytest.raises(tsctl.ErrorAnswer) as caught:
+        caller(daemon)(method, *arguments)
+
+    rest = ", which `tsctl status` names if there is one, or the control socket (status 404)"
+    assert str(caught.value) == f"{daemon.path} {sentence}{rest}"
+
+
 def test_all_pages_of_models_are_asked_for(scripted: Script, caller: Make) -> None:
     daemon = scripted(
         answer(

@@ -16,7 +16,7 @@ from tsctl.showcase.measuring import mean_batch
 from tsctl.showcase.stage import Stage
 
 DONE = {
-    "stage": "done", "requests": 10, "errors": 4, "statuses": {"200": 6, "503": 1},
+    "stage": "done", "requests": 10, "errors": 4, "statuses": {"200": 6, "503": 1}, "reasons": {},
     "failures": {"closed": 2, "timeout": 1},
 }  # fmt: skip
 

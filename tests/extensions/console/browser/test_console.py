@@ -76,9 +76,8 @@ def test_a_worker_shows_its(told: dict[str, Any], cell: str, page: Any, console:
     live = console.served.command("GET", "/tsctl/live").json
     [finder] = [each for each in live["models"] if each["name"] == "finder"]
     finder["workers"][0] |= told  # as the daemon tells of such a worker
+    live["gpus"] = [{"name": "A Card", "uuid": "GPU-a", "memory": 2**32}]
     page.route("**/api/live", lambda route: route.fulfill(json=live))
-    status = console.served.status | {"gpus": [{"name": "A Card", "uuid": "GPU-a", "memory": 2**32}]}
-    page.route("**/api/status", lambda route: route.fulfill(json=status))
 
     page.goto(f"{console.url}/#/models/finder/1.0")
 
@@ -394,6 +393,18 @@ def test_a_hundred_models_are_listed_filtered_and_fit_a_phone(page: Any, console
     page.locator("tbody tr").nth(10).wait_for(state="detached")
     assert page.locator("tbody tr").count() == 10
     assert page.get_by_label("Filter models by name").evaluate("each => each === document.activeElement")
+
+
+@pytest.mark.parametrize(
+    ("fragment", "tab"),
+    [("", "Models"), ("#/", "Models"), ("#/nowhere", "Models"), ("#/models/labels/1.0", "Models"), ("#/tune", "Tune")],
+)
+def test_the_tab_of_the_view_is_marked(page: Any, console: Console, fragment: str, tab: str) -> None:
+    page.goto("about:blank")
+    page.goto(f"{console.url}/{fragment}")
+    page.locator("main *").first.wait_for()
+
+    assert page.locator("nav a[aria-current=page]").all_inner_texts() == [tab]
 
 
 def test_without_models_the_page_says_how_to_register_one(page: Any, console: Console) -> None:

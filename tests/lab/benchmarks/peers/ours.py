@@ -1,10 +1,12 @@
 """tsctl's daemon, as a wheel of this working tree installs it, compiled: every feature on, the access log too."""
 
+import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
 
 from tests.compiled import compiled
+from tests.environments import Missing
 from tests.lab.benchmarks.models import FOLDER, archive, packages_environment
 from tests.lab.benchmarks.peers.peer import Peer, Running, Setup, free_port, spawn
 
@@ -33,6 +35,8 @@ class Ours(Peer):
             self.patience = COMPILING
 
     def install(self) -> str:
+        if path := os.environ.get("PYTHONPATH"):
+            raise Missing(f"PYTHONPATH is {path}, whose sources would be measured in place of the wheel: unset it")
         self._python = compiled()
         return version("tsctl")
 

@@ -19,11 +19,12 @@ let base = null; // of the status: addresses, which do not change while a daemon
 let older = 0; // pid of a daemon without /tsctl/live
 
 function open() {
-  const [, room = "models", ...named] = location.hash.split("/").map(decodeURIComponent);
+  const [, asked, ...named] = location.hash.split("/").map(decodeURIComponent);
+  const room = asked === "playground" || asked === "tune" ? asked : "models";
   view?.close?.();
   if (room === "playground") view = playground(main, named);
   else if (room === "tune") view = tune(main, named);
-  else if (room === "models" && named.length) view = detail(main, named);
+  else if (asked === "models" && named.length) view = detail(main, named);
   else view = models(main);
   for (const link of document.querySelectorAll("nav a")) {
     if (link.hash === `#/${room}`) link.setAttribute("aria-current", "page");

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tsctl.daemon.core.machine.host import GB, HostMonitor
+from tsctl.daemon.extensions.exposition.host import GB, HostMonitor
 
 MEMINFO = "MemTotal:        8192 kB\nMemFree:         1024 kB\nMemAvailable:    2048 kB\nHugePages_Total:       0\n"
 
