@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tests.handlers.samples import row, write
-from tsctl.handlers import wire
+from tsctl.handlers import wire, worker
 from tsctl.handlers.frame_reader import FrameReader
 from tsctl.handlers.own_process import log_to_output
 from tsctl.handlers.process.connection import DaemonConnection
@@ -71,6 +71,19 @@ def test_it_loads_and_answers_batch_after_batch(model_dir: Path) -> None:
     assert (second.batch, [answer.body for answer in second.answers]) == (8, [b"c"])
     assert 0 < loaded.seconds < 60
     assert 0 < first.seconds < 60
+
+
+def test_what_a_load_has_freed_is_given_back_before_the_model_is_loaded(
+    model_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(model_dir / "mine.py", ECHO)
+    said: list[object] = []
+    monkeypatch.setattr(worker, "give_memory_back", lambda: said.append("memory"))
+    monkeypatch.setattr(DaemonConnection, "send", lambda _, message: said.append(type(message)))
+
+    converse([load_of(model_dir)])
+
+    assert said == [wire.Hello, "memory", wire.Loaded]
 
 
 def test_a_stream_that_ends_within_a_frame_is_an_end(model_dir: Path) -> None:

@@ -149,6 +149,11 @@ COMPARISONS = {
         "docs/optimize.md has the table; five minutes",
         "accuracy",
     ),
+    "heap": _lab(
+        "page faults, CPU time and memory of real models' batches with malloc set as in workers, and otherwise: "
+        "handlers/kept_memory.py has the table; half an hour. minilm pitch",
+        "real.heap",
+    ),
     "conformance": Program(
         "our daemon's answers beside those that TorchServe 0.12.0 gave; writes docs/torchserve.md; three minutes",
         ("WRITE_TRANSCRIPTS=1 pytest -q -m '' tests/lab/conformance/test_replay.py \"$@\"",),

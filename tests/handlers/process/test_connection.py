@@ -80,6 +80,22 @@ def test_who_gets_one_message_after_the_other_is_never_idle(pair: tuple[socket.s
     assert idle == []
 
 
+def test_who_never_waits_counts_as_idle_all_the_same_after_a_long_time(
+    pair: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SELDOM", 0.0)
+    ours, theirs = pair
+    idle: list[None] = []
+    connection = DaemonConnection(theirs, lambda: idle.append(None))
+    for count in range(5):
+        ours.sendall(wire.encode(wire.Threads(count)))
+
+    received = [connection.receive() for _ in range(5)]
+
+    assert received == [wire.Threads(count) for count in range(5)]
+    assert len(idle) == 5
+
+
 def test_frames_of_two_threads_do_not_mix(pair: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = pair
     connection = DaemonConnection(theirs)

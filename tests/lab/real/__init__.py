@@ -6,5 +6,6 @@ inputs       photographs, recordings and texts
 handlers     files as users write them; those of docs/examples are served, too
 __main__     answers of a daemon beside those of this process
 streams      live recordings: a sequence each, over each protocol
+heap         what a batch's freed memory costs
 bar          how fast `auto` is, beside the best constant batch size
 """

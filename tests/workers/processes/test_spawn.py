@@ -35,6 +35,11 @@ def test_workers_count_gpus_as_the_daemon_does_whatever_the_operator_has_set() -
     assert "TSCTL_GPUS" not in environment
 
 
+def test_workers_begin_with_a_malloc_that_keeps_memory_unless_the_operator_has_set_it() -> None:
+    assert "glibc.malloc.mmap_max=0" in worker_environment({}, 2)["GLIBC_TUNABLES"]
+    assert worker_environment({"GLIBC_TUNABLES": "x"}, 2)["GLIBC_TUNABLES"] == "x"
+
+
 def test_a_worker_is_told_whether_it_may_run_on_the_cpu() -> None:
     clock = FakeClock()
     model = make_model(StubEngine(clock), clock, device_type="auto")
