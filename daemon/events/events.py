@@ -89,6 +89,7 @@ _OF_CORE = (
     EventRow("replaced", "info", "another archive has taken the version's place"),
     EventRow("replacement-failed", "error", "the version that was to be replaced goes on serving"),
     EventRow("scaled", "info", "the number of workers was changed"),
+    EventRow("scaling-failed", "error", "the first workers failed, or memory has no room for others"),
     EventRow("loading", "info", "a version that was not in memory is loaded: a request came, or an operator asked"),
     EventRow("unloaded", "info", "a version left memory: it was idle, others needed the room, or an operator asked"),
     EventRow("retried", "info", "workers are started again, with a clean record"),

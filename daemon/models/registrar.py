@@ -44,7 +44,7 @@ from tsctl.daemon.models.replace import Replacing, before_replacement, check_unc
 from tsctl.daemon.models.request import Registration as Registration  # re-exported for callers
 from tsctl.daemon.models.retirement import Retiring
 from tsctl.daemon.models.routing.changes import RouteChanges
-from tsctl.daemon.models.settings import check_room, check_unmeasured, check_workers
+from tsctl.daemon.models.settings import check_room, check_workers
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import Engine, local_pid
 from tsctl.daemon.workers.pool import Pool
@@ -231,10 +231,10 @@ class Registrar:
         """Scale to at least `least` and at most `most` workers; retired workers finish their batch.
 
         Where none is ready, some are started and measured before all others, unless another command comes meanwhile.
+        Where nobody waits, an event tells why the others are not started.
 
         Raises:
-            BadRequest: more than `MOST_WORKERS` are wanted, more than may start unmeasured without waiting for them, or
-                the model's files are gone.
+            BadRequest: more than `MOST_WORKERS` are wanted, or the model's files are gone.
             BeingReplaced: a replacement is loading, and the change would be lost.
             OutOfResources: memory has no room for so many workers like those that are ready.
             Stopping: the version is being stopped.
@@ -245,12 +245,12 @@ class Registrar:
         first = await self._check_room(model.pool, least)
         check_changeable(model)
         if first < least:
-            check_unmeasured(model.name, least, first, synchronous)
-            await self.scale(model, first, most, synchronous=True, progress=progress)
-            if model.presence.least != first:
-                return
-            await self._check_room(model.pool, least)
-            check_changeable(model)
+            steps = partial(self._scale_in_steps, model, first, least, most, synchronous=synchronous, progress=progress)
+            if synchronous:
+                await steps()
+            else:
+                self.replacing.go_on(steps)
+            return
         model.scale(least, most)
         wanted = model.pool.wanted
         overrides = model.request.overrides.changed({"workers": least}, "scale").changed({"max_workers": most})
@@ -260,6 +260,18 @@ class Registrar:
         if synchronous:
             await all_ready(model, wanted, progress)
 
+    async def _scale_in_steps(
+        self, model: ModelVersion, first: int, least: int, most: int, *, synchronous: bool, progress: Progress
+    ) -> None:
+        try:
+            await self.scale(model, first, most, synchronous=True, progress=progress)
+            if model.presence.least == first:
+                await self.scale(model, least, most, synchronous=synchronous, progress=progress)
+        except DaemonError as error:
+            if not synchronous:
+                model.reports.add("scaling-failed", f"not {scaled_text(least, most)}: {error}")
+            raise
+
     async def _check_room(self, pool: Pool, wanted: int) -> int:
         """Return how many of the wanted workers may be started now; fewer where none is ready to be measured."""
         further = wanted - len(pool.workers)
@@ -267,7 +279,7 @@ class Registrar:
             return wanted
         ready = [local_pid(worker) for worker in pool.workers if worker.report is not None]
         if not ready:
-            return min(wanted, max(_UNMEASURED, 2 * pool.cores))
+            return min(wanted, max(_UNMEASURED, 2 * pool.cores, len(pool.workers)))
         leaving = [local_pid(worker) for model in self.registry for worker in model.pool.leaving]
         each, least = await asyncio.to_thread(self.memory, ready[-_SAMPLED:], leaving)
         check_room(wanted, further, each, least)

@@ -14,8 +14,9 @@ version stays the default.
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from tsctl.daemon.core.errors import BeingReplaced, Conflict, DaemonError
@@ -125,13 +126,17 @@ class Replacing:
         if synchronous:
             await self._finish(new, progress)
         else:
-            inside = contextlib.ExitStack()
-            inside.enter_context(self._gate.change())  # now, while the request is inside the gate, too
-            self._in_background(self._finish_alone(new, inside))
+            self.go_on(partial(self._finish, new, lambda stage, done, total: None))
 
-    async def _finish_alone(self, new: ModelVersion, inside: contextlib.ExitStack) -> None:
-        with inside, contextlib.suppress(DaemonError):  # logged already
-            await self._finish(new, lambda stage, done, total: None)
+    def go_on(self, rest: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Do the rest of a change for which nobody waits, inside the gate; an event must tell of its failure."""
+        inside = contextlib.ExitStack()
+        inside.enter_context(self._gate.change())  # now, while the request is inside the gate, too
+        self._in_background(self._alone(rest(), inside))
+
+    async def _alone(self, rest: Coroutine[Any, Any, None], inside: contextlib.ExitStack) -> None:
+        with inside, contextlib.suppress(DaemonError):  # told already
+            await rest
 
     async def _finish(self, new: ModelVersion, progress: Progress) -> None:
         old = self._live.loading[new]

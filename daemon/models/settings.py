@@ -209,15 +209,6 @@ def check_workers(count: int) -> None:
         raise BadRequest(f"{count} workers are requested, but a model version may have at most {MOST_WORKERS}.")
 
 
-def check_unmeasured(name: str, wanted: int, first: int, synchronous: bool) -> None:
-    """Raise BadRequest if nobody waits for the `first` workers, whose memory must be known before more are started."""
-    if not synchronous:
-        raise BadRequest(
-            f'{wanted} workers are requested, and model "{name}" has none that is ready, so that the memory of one is'
-            f" unknown: scale to {first} first, or wait for them with synchronous=true."
-        )
-
-
 def check_room(wanted: int, further: int, each: int, least: AvailableMemory) -> None:
     """Raise OutOfResources if further workers cannot fit into memory, even if they share all that they can.
 

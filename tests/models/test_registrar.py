@@ -11,7 +11,7 @@ from tests.kit.archives import model_files, write_files
 from tests.kit.daemon import NEVER, StubDaemon, until
 from tests.models.replacements import begin, other, ready, replace
 from tsctl.daemon import paths
-from tsctl.daemon.core.errors import BadRequest, BeingReplaced, Conflict, OutOfResources, Stopping, WorkersFailed
+from tsctl.daemon.core.errors import BeingReplaced, Conflict, OutOfResources, Stopping, WorkersFailed
 from tsctl.daemon.core.machine.processes import AvailableMemory
 from tsctl.daemon.models.archives import opening, unpack
 from tsctl.daemon.models.archives.download import PLACE
@@ -80,10 +80,6 @@ async def test_of_workers_whose_memory_is_unknown_a_few_are_started_and_measured
     bench.registrar.memory = memory
     model = await bench.register(bench.mar(), workers=0)
     model.pool.cores = 4
-    with pytest.raises(
-        BadRequest, match=r'"m" has none that is ready, so that .*: scale to 16 first, or wait for them'
-    ):
-        await bench.registrar.scale(model, 1000, 1000, synchronous=False, progress=no_progress)
     with pytest.raises(OutOfResources, match="1000 workers are requested, and memory has room for 116"):
         await bench.registrar.scale(model, 1000, 1000, synchronous=True, progress=no_progress)
 
@@ -91,6 +87,37 @@ async def test_of_workers_whose_memory_is_unknown_a_few_are_started_and_measured
     await bench.registrar.scale(model, 0, 0, synchronous=False, progress=no_progress)
     await bench.registrar.scale(model, 100, 100, synchronous=True, progress=no_progress)
     assert (started[1:], model.pool.ready) == ([32], 100)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "ready", "told"),
+    [(100, 100, "scaled to 100 workers"), (1000, 16, "not scaled to 1000 workers: 1000 workers are")],
+)
+async def test_nobody_has_to_wait_for_the_workers_that_are_measured_first(
+    wanted: int, ready: int, told: str, bench: StubDaemon
+) -> None:
+    bench.registrar.memory = lambda pids, ending: (100, AvailableMemory(10_000, "this machine", 10_000))
+    model = await bench.register(bench.mar(), workers=0)
+    model.pool.cores = 4
+    with bench.registrar.gate.change():
+        await bench.registrar.scale(model, wanted, wanted, synchronous=False, progress=no_progress)
+
+    await bench.registrar.gate.emptied()
+    await until(lambda: model.pool.ready == ready)
+    assert (len(bench.engine.workers), model.presence.least) == (ready, ready)
+    [said] = [each.text for each in bench.registrar.events.after(0) if each.kind.startswith("scal")][1:]
+    assert said.startswith(told)
+
+
+async def test_workers_that_are_loading_go_on_where_others_are_wanted(bench: StubDaemon) -> None:
+    bench.registrar.memory = lambda pids, ending: (100, AvailableMemory(10_000, "this machine", 10_000))
+    model = await bench.register(bench.mar(), workers=30, synchronous=False)
+    model.pool.cores = 4
+    loading = list(model.pool.workers)
+    await bench.registrar.scale(model, 32, 32, synchronous=True, progress=no_progress)
+
+    assert model.pool.workers[:30] == loading
+    assert model.pool.ready == 32
 
 
 async def test_the_memory_of_workers_that_are_leaving_is_for_those_that_come(bench: StubDaemon) -> None:
