@@ -148,7 +148,7 @@ def _read_wave(encoded: bytes | bytearray) -> _Wave | None:
             (whole,) = struct.unpack_from("<I", view, 4)
             if not size and 8 + whole < len(view):
                 chunk = view[at + 8 :]
-            elif len(chunk) < size < _UNSAID:
+            elif len(chunk) < size < _UNSAID and size not in (len(view), len(view) - 8):  # some count the header, too
                 raise UnreadablePayload(
                     f"the WAV file is cut off: {len(chunk)} of {size} bytes of samples are there; send all of it, or"
                     " 0xffffffff as the size where it is not known"
@@ -216,7 +216,8 @@ def _by_soundfile(encoded: bytes | bytearray, admit: Callable[[int], None] | Non
                 raise UnreadablePayload(f"the {known or 'sound'} file {why}")
             _bound(file.frames, file.channels, admit)
             values = file.read(file.frames, dtype="float32", always_2d=True)
-            if len(values) < file.frames or (known == "Ogg" and _is_cut(encoded, file.frames)):
+            short = len(values) < file.frames and (file.format != "MP3" or _is_counted(encoded))
+            if short or (known == "Ogg" and _is_cut(encoded, file.frames)):
                 of = f" of {file.frames}" if len(values) < file.frames else ""
                 name = known or "sound"
                 raise UnreadablePayload(f"the {name} file is cut off after {len(values)}{of} samples: send all of it")
@@ -227,6 +228,13 @@ def _by_soundfile(encoded: bytes | bytearray, admit: Callable[[int], None] | Non
         what = f"file of the format {known} is damaged" if known else f"{len(encoded)} bytes are not a sound"
         why = str(getattr(error, "error_string", error)).rstrip(". ")  # its whole text names an object's address
         raise UnreadablePayload(f"The request's {what} ({why}): {_TAKEN}") from error
+
+
+def _is_counted(encoded: bytes | bytearray) -> bool:
+    """Return whether an MP3 file says how long it is; else libsndfile has guessed that by its first frame."""
+    begin = 10 + (encoded[6] << 21 | encoded[7] << 14 | encoded[8] << 7 | encoded[9]) if encoded[:3] == b"ID3" else 0
+    first = encoded[begin : begin + 64]
+    return b"Xing" in first or b"Info" in first
 
 
 def _is_cut(encoded: bytes | bytearray, frames: int) -> bool:

@@ -80,6 +80,9 @@ SIZES = tuple(struct.pack("<I", size) for size in (0xFFFFFFFF, 0x7FFFF000, 0))  
         *(pytest.param(  # it ends in the midst of a frame
             WHOLE[:PIPED] + size + WHOLE[PIPED + 4 : -1], WAVE[:, :-1], id=f"a size of {size.hex()} is not believed")
           for size in SIZES),
+        *(pytest.param(
+            WHOLE[:PIPED] + struct.pack("<I", len(WHOLE) - less) + WHOLE[PIPED + 4 :], WAVE, id=f"it counts {counted}")
+          for less, counted in ((0, "the whole file"), (8, "what follows RIFF"))),
         pytest.param(WHOLE[:12] + chunk(b"LIST", b"odd") + WHOLE[12:], WAVE, id="other chunks are passed over"),
         *(pytest.param(
             wav((WAVE * 3).T.astype(f"<f{bits // 8}").tobytes(), tag=3, bits=bits), WAVE * 3, id=f"{bits}-bit floats")
@@ -234,6 +237,20 @@ def test_a_file_that_is_cut_off_is_no_shorter_sound(kind: str, subtype: str, why
 
     assert decode_audio(whole).channels.shape == (1, 40_000)
     assert re.search(why, refusal(whole[: int(part * len(whole))]))
+
+
+@pytest.mark.parametrize("mode", ["CONSTANT", "VARIABLE"])
+def test_an_mp3_file_is_cut_off_only_if_it_says_how_long_it_is(mode: str) -> None:
+    soundfile, file = pytest.importorskip("soundfile"), io.BytesIO()
+    values = np.concatenate([np.zeros(40_000), np.random.default_rng(3).uniform(-0.5, 0.5, 40_000)])
+    soundfile.write(file, values, 44_100, format="MP3", bitrate_mode=mode)
+    whole = file.getvalue()
+    tag = b"ID3\x03\0\0\0\0\1\0" + bytes(128)
+    first = whole.index(whole[:2], 2)  # the first frame has no sound, but the number of the others
+
+    assert decode_audio(tag + whole).channels.shape == (1, 80_000)
+    assert "the MP3 file is cut off after" in refusal(tag + whole[: len(whole) // 2])
+    assert decode_audio(tag + whole[first:] + b"TAG" + bytes(125)).channels.shape[1] > 40_000, "only guessed"
 
 
 def empty_ogg(soundfile: Any) -> bytes:
