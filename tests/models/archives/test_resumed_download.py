@@ -9,7 +9,7 @@ import pytest
 
 from tests.kit.web import web_server
 from tsctl.daemon.core.errors import DownloadFailed
-from tsctl.daemon.models.archives.web import ATTEMPTS, fetch
+from tsctl.daemon.models.archives.web import ATTEMPTS, LOSSES, fetch
 
 OLD, NEW = bytes(range(200)), bytes(reversed(range(200)))
 
@@ -131,9 +131,17 @@ def test_a_server_that_cuts_each_answer_and_never_goes_on_with_it_is_left(
     replace()
     server.after = replace
 
-    with pytest.raises(DownloadFailed, match=f"the server cut {ATTEMPTS} answers, and sent no rest but {why}"):
+    with pytest.raises(DownloadFailed, match=f"the server cut {LOSSES} answers, and sent no rest but {why}"):
         download(server, tmp_path)
-    assert len(server.asked) <= 2 * ATTEMPTS + 1
+    assert len(server.asked) <= 2 * LOSSES + 1
+
+
+def test_a_line_that_cuts_most_answers_of_a_server_without_ranges_does_not_end_the_download(
+    server: CuttingServer, tmp_path: Path
+) -> None:
+    server.ranges, server.lengths = False, [150, 20, 90, 10, 120, 60, 5, 199]
+
+    assert download(server, tmp_path) == OLD
 
 
 def test_another_part_than_was_asked_for_is_not_taken(server: CuttingServer, tmp_path: Path) -> None:
