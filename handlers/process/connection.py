@@ -75,7 +75,8 @@ class DaemonConnection:
         self._sock = sock
         self._idle = idle
         self._wakes = False  # the kernel ends a receive after `PAUSE`
-        self._idled = time.monotonic() - BETWEEN  # when `idle` was last called
+        self._busy = time.monotonic()  # since when there was neither a pause nor a call of `idle`
+        self._idled = self._busy - BETWEEN  # when `idle` was last called
         self.number = sock.fileno()
         self._identity = self._named()
         self._owner = os.getpid()
@@ -252,8 +253,9 @@ class DaemonConnection:
     def _message(self) -> wire.ToWorker | None:
         if self._idle is not None:
             if not self._wakes:
+                self._busy = time.monotonic()
                 self._wake_after(PAUSE)
-            if time.monotonic() - self._idled > SELDOM:
+            if time.monotonic() - self._busy > SELDOM:
                 self._rest(self._idle)
         while self._end - self._start < wire.LENGTH.size:
             if not self._read():
@@ -312,7 +314,7 @@ class DaemonConnection:
 
     def _rest(self, idle: Callable[[], None]) -> None:
         idle()
-        self._idled = time.monotonic()
+        self._idled = self._busy = time.monotonic()
 
     def _wake_after(self, seconds: float) -> None:
         """Make the kernel end a receive after so many seconds (0: never), without an extra system call per message."""

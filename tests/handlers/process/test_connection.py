@@ -96,6 +96,25 @@ def test_who_never_waits_counts_as_idle_all_the_same_after_a_long_time(
     assert len(idle) == 5
 
 
+def test_a_burst_after_a_long_rest_is_not_held_up(
+    pair: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = pair
+    now, idle = [1000.0], list[float]()
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def come_to_rest() -> None:
+        idle.append(now[0])
+        ours.sendall(b"".join(wire.encode(wire.Threads(count)) for count in range(3)))
+
+    connection = DaemonConnection(theirs, come_to_rest)
+
+    assert connection.receive() == wire.Threads(0)
+    now[0] += 2 * module.SELDOM
+    assert [connection.receive(), connection.receive()] == [wire.Threads(1), wire.Threads(2)]
+    assert idle == [1000.0]
+
+
 def test_frames_of_two_threads_do_not_mix(pair: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = pair
     connection = DaemonConnection(theirs)
