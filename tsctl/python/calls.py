@@ -208,6 +208,8 @@ def other_address(call: Call, address: DaemonAddress) -> str:
         own, other = "a management address, which answers no predictions", "the inference address"
     else:
         own, other = "an inference address, which manages no models", "the management address"
+    if address.prefix:
+        own += f", or a proxy must remove `{address.prefix}` from the path"
     return f"{address} is {own}: use {other}, which `tsctl status` names if there is one, or the control socket"
 
 
