@@ -144,7 +144,7 @@ def prepared_so(how: Preparation) -> ImageClassifier:
 def transformers_crop(image: Image.Image, height: int, width: int) -> Image.Image:
     """Crop as `center_crop` in transformers' image_transforms.py."""
     top, left = (image.height - height) // 2, (image.width - width) // 2
-    return transforms.functional.crop(image, top, left, height, width)
+    return image.crop((left, top, left + width, top + height))
 
 
 def torchvisions(how: Preparation) -> Any:
