@@ -254,8 +254,9 @@ def best_size_text(learned: dict[str, Any], source: str = "learned") -> str:
     other = max(costs) if max(costs) > best else min(costs)
     here, there, larger = costs[best], costs[other], max(best, other)
     if other == 1 or (best == 1 and there >= 0.95 * here):
-        requests = larger * costs[larger] / costs[1]
-        found = f"a batch of {larger} takes as long as {requests:{'.2g' if requests < 9.95 else '.0f'}} requests"
+        ratio = larger * costs[larger] / costs[1]
+        requests = f"{ratio:{'.2g' if ratio < 9.95 else '.0f'}}"
+        found = f"a batch of {larger} takes as long as {requests} request{'s' * (requests != '1')}"
     else:
         found = f"{number_text(here)} ms a request in batches of {best}, {number_text(there)} ms in batches of {other}"
     return f"{best}: {found} ({source})"

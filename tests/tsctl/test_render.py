@@ -45,6 +45,7 @@ def test_bytes_text(count: float, text: str) -> None:
         (1, {1: 4.0, 4: 3.5}, "1: 4.00 ms a request in batches of 1, 3.50 ms in batches of 4 (learned)"),
         (4, {4: 4.5, 16: 7.75}, "4: 4.50 ms a request in batches of 4, 7.75 ms in batches of 16 (learned)"),
         (8, {1: 21.0, 4: 6.0, 8: 3.5}, "8: a batch of 8 takes as long as 1.3 requests (learned)"),
+        (32, {1: 25.0, 8: 3.2, 32: 0.79}, "32: a batch of 32 takes as long as 1 request (learned)"),
         (8, {4: 6.04, 8: 3.672}, "8: 3.67 ms a request in batches of 8, 6.04 ms in batches of 4 (learned)"),
         (8, {8: 3.5}, ""),
         (32, {1: 21.0, 8: 3.5}, ""),

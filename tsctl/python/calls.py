@@ -205,10 +205,12 @@ def manage(method: str, path: str, **parameters: Any) -> Call:
 def other_address(call: Call, address: DaemonAddress) -> str:
     """Return what is told where an address does not know the path of a call: which kind of address has it."""
     if call.target.startswith("/predictions/"):
-        own, other = "a management address, which answers no predictions", "the inference address"
+        own, other = "answers no predictions", "the inference address"
     else:
-        own, other = "an inference address, which manages no models", "the management address"
-    return f"{address} is {own}: use {other}, which `tsctl status` names if there is one, or the control socket"
+        own, other = "manages no models", "the management address"
+    if address.prefix:
+        own += f", or a proxy must remove `{address.prefix}` from the path"
+    return f"{address} {own}: use {other}, which `tsctl status` names if there is one, or the control socket"
 
 
 def model_path(model: str) -> str:

@@ -58,7 +58,7 @@ def map_class_to_label(
 
     Returns:
         For each row, name → probability, in the given order; of classes with one name (ImageNet has two cranes) the
-        first.
+        most probable.
 
     Raises:
         KeyError: a class has no name.
@@ -70,7 +70,9 @@ def map_class_to_label(
         for row in zip(lbl_classes, probs, strict=True):
             answers.append({})
             for number, prob in zip(*row, strict=True):
-                answers[-1].setdefault(str(mapping[str(number)]) if mapping is not None else str(number), prob)
+                name = str(mapping[str(number)]) if mapping is not None else str(number)
+                if name not in answers[-1] or prob > answers[-1][name]:
+                    answers[-1][name] = prob
         return answers
     except KeyError as error:
         named = f"{len(mapping or ())} classes are named, in index_to_name.json or by `classes`"

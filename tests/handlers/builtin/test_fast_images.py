@@ -141,9 +141,16 @@ def prepared_so(how: Preparation) -> ImageClassifier:
     return handler
 
 
+def transformers_crop(image: Image.Image, height: int, width: int) -> Image.Image:
+    """Crop as `center_crop` in transformers' image_transforms.py."""
+    top, left = (image.height - height) // 2, (image.width - width) // 2
+    return image.crop((left, top, left + width, top + height))
+
+
 def torchvisions(how: Preparation) -> Any:
     return transforms.Compose([
-        transforms.Resize(how.resize, transforms.InterpolationMode(how.interpolation)), transforms.CenterCrop(how.crop),
+        transforms.Resize(how.resize, transforms.InterpolationMode(how.interpolation)),
+        (lambda image: transformers_crop(image, *how.crop)) if how.half_down else transforms.CenterCrop(how.crop),
         transforms.ToTensor(), transforms.Normalize(how.mean, how.std),
     ])  # fmt: skip
 
@@ -158,12 +165,13 @@ def preparations(draw: st.DrawFn) -> Preparation:
     resize = draw(st.one_of(SIDES, st.tuples(SIDES, SIDES)))
     most = resize if isinstance(resize, tuple) else (resize, resize)
     crop = (draw(st.integers(1, most[0])), draw(st.integers(1, most[1])))
-    return Preparation(draw(COLOURS), draw(SPREADS), resize, crop, draw(st.sampled_from(INTERPOLATIONS)))
+    filters = st.sampled_from(INTERPOLATIONS)
+    return Preparation(draw(COLOURS), draw(SPREADS), resize, crop, draw(filters), draw(st.booleans()))
 
 
 @settings(max_examples=100, deadline=None)
 @given(preparations(), st.integers(1, 120), st.integers(8, 120), st.sampled_from(["PNG", "JPEG"]), st.integers(0, 9))
-def test_any_preparation_is_torchvisions_and_only_the_bilinear_resize_is_rounded_otherwise(
+def test_any_preparation_is_torchvisions_or_cropped_by_transformers_and_only_bilinear_is_rounded_otherwise(
     how: Preparation, width: int, height: int, image_format: str, seed: int
 ) -> None:
     noise = torch.randint(0, 256, (height, width, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(seed))

@@ -9,7 +9,18 @@ import pytest
 import tsctl
 from tests.kit.said import said_in
 from tsctl.python.answers import ReceivedAnswer
-from tsctl.python.calls import REPEAT_FOR, SPREAD, Call, model_path, predict, register, request_head, time_of
+from tsctl.python.calls import (
+    REPEAT_FOR,
+    SPREAD,
+    Call,
+    model_path,
+    models,
+    other_address,
+    predict,
+    register,
+    request_head,
+    time_of,
+)
 from tsctl.python.transport.address import read_address
 from tsctl.python.transport.link import Link, finish, open_link
 
@@ -38,6 +49,14 @@ def test_an_address(given: str) -> str:
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(ValueError):
         tsctl.Client(text)
+
+
+@pytest.mark.parametrize("call", [models(None), predict("net", None, None, None, None)])
+def test_where_a_path_is_not_known_behind_a_prefix_the_prefix_may_be_the_reason(call: Call) -> None:
+    behind, direct = (other_address(call, read_address(f"http://a{prefix}")) for prefix in ("/serve/", ""))
+
+    assert ", or a proxy must remove `/serve` from the path: use the " in behind
+    assert "proxy" not in direct
 
 
 def test_the_home_of_a_user_that_is_none_is_a_folder_of_that_name(

@@ -193,9 +193,9 @@ def test_a_command_is_one_request(
 @pytest.mark.parametrize(
     ("method", "arguments", "sentence"),
     [
-        ("models", [], "is an inference address, which manages no models: use the management address"),
-        ("scale", ["net", 3], "is an inference address, which manages no models: use the management address"),
-        ("predict", ["net"], "is a management address, which answers no predictions: use the inference address"),
+        ("models", [], "manages no models: use the management address"),
+        ("scale", ["net", 3], "manages no models: use the management address"),
+        ("predict", ["net"], "answers no predictions: use the inference address"),
     ],
 )
 def test_a_call_to_the_other_address_names_the_kind_that_it_takes(

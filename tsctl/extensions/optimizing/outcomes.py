@@ -23,7 +23,7 @@ def row_of(outcome: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _agreement(outcome: Mapping[str, Any]) -> str:
     agreement, wanted = outcome.get("agreement"), outcome.get("agreementWanted")
-    inputs = f" of {outcome['agreementInputs']} inputs" if "agreementInputs" in outcome else ""
+    inputs = f" on {outcome['agreementInputs']} inputs" if "agreementInputs" in outcome else ""
     least = "" if wanted is None else f" (at least {wanted:.1%} wanted)"
     return "" if agreement is None else f"best class kept: {agreement:.1%}{inputs}{least}"
 

@@ -61,7 +61,7 @@ Optimizations
 NAME     APPLIED    DRIFT     TOOK  NOTE
 fold     yes      2.5e-07   0.12 s
 bf16     no             -   0.50 s  the model fails
-int8     yes      2.0e-02   3.00 s  best class kept: 96.9% of 32 inputs (at least 95.0% wanted)
+int8     yes      2.0e-02   3.00 s  best class kept: 96.9% on 32 inputs (at least 95.0% wanted)
 compile  yes      3.0e-07  35.00 s  known from an earlier load
 trial chosen: compile: 55 requests/s, 1.10 x the defaults
 """

@@ -92,10 +92,11 @@ def test_probabilities_get_names_in_the_order_given(
     assert [list(row.values()) for row in named] == [[0.9, 0.1], [0.6, 0.4]]
 
 
-def test_of_classes_with_one_name_the_most_probable_is_answered() -> None:
-    assert map_class_to_label([[0.6, 0.3, 0.1]], {"134": "crane", "517": "crane", "1": "bus"}, [[134, 517, 1]]) == [
-        {"crane": 0.6, "bus": 0.1}
-    ]
+@pytest.mark.parametrize("probs", [[0.6, 0.3, 0.1], [0.3, 0.6, 0.1]])
+def test_of_classes_with_one_name_the_most_probable_is_answered(probs: list[float]) -> None:
+    names = {"0": "crane", "1": "crane", "2": "bus"}
+
+    assert map_class_to_label([probs], names) == [{"crane": 0.6, "bus": 0.1}]
 
 
 def test_a_class_without_a_name_is_told_with_what_names_the_others() -> None:
