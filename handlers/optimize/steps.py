@@ -276,6 +276,9 @@ class Steps:
 
     def _read(self, name: str) -> None:
         if not READING[name].use(self.handler):
+            how = getattr(self.handler, "preparation", None)
+            if name == SCALED_DECODE and how is not None and how.least_side is None:
+                raise NotApplied(f"images are resized by `{how.interpolation}`, which smaller ones change too much")
             raise NotApplied("the handler does not prepare images as `image_classifier` does")
 
     def _fold(self) -> None:

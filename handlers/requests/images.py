@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from typing import NamedTuple
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
@@ -15,6 +16,23 @@ _BRANDS = {
     b"avif": "AVIF",
     b"avis": "AVIF",
 }
+_PART = "part"  # the key of an image's `info`; a PNG may have a text of that name
+_ORIENTATION = 0x0112  # the tag of EXIF
+
+
+class DecodedPart(NamedTuple):
+    """The exact place of a JPEG of odd sides in the pixels that are decoded at a part of its size.
+
+    libjpeg rounds up: the last row and column of pixels stand for a part of a pixel only.
+
+    Attributes:
+        width, height: of the upright image at its own size.
+        box: the exact part of the decoded pixels that shows the image: left, top, right, bottom.
+    """
+
+    width: int
+    height: int
+    box: tuple[float, float, float, float]
 
 
 def decode_image(
@@ -28,12 +46,12 @@ def decode_image(
     Args:
         encoded: any format that Pillow reads, but for EPS.
         most_pixels: larger images are refused before their pixels are decoded; None leaves the limit to Pillow.
-        least_side: a JPEG may be decoded at a half, a quarter or an eighth of its size, whose shorter side has at
+        least_side: a JPEG may be decoded at a half or a quarter of its size, whose shorter side has at
             least so many pixels; None for its own size.
         admit: called with the number of pixels before they are decoded; may wait, or raise TooManyPixels.
 
     Returns:
-        The image, in the mode of the file.
+        The image, in the mode of the file; `part_of` says whether its sides were rounded.
 
     Raises:
         UnreadablePayload: Pillow cannot read the file, or it is EPS, or the image has too many pixels.
@@ -46,17 +64,20 @@ def decode_image(
             if most_pixels is not None and image.width * image.height > most_pixels:
                 size = f"{image.width} × {image.height} pixels"
                 raise UnreadablePayload(f"the image has {size}; at most {most_pixels} are read")
+            whole, scale = image.size, 1
             if least_side is not None and image.format in ("JPEG", "MPO"):
-                _decode_smaller(image, least_side)
+                scale = _decode_smaller(image, least_side)
             if admit is not None:
                 admit(image.width * image.height)
             image.load()
             # Read now and then dropped: `exif_transpose` would rewrite the tags, and fails where a camera wrote one
             # with the wrong type.
-            image.getexif()
+            orientation = image.getexif().get(_ORIENTATION, 1)
             for key in ("exif", "Raw profile type exif"):
                 image.info.pop(key, None)
             ImageOps.exif_transpose(image, in_place=True)
+            if any(side % scale for side in whole):
+                image.info[_PART] = _part(image.size, whole, scale, orientation)
             return image._new(image.im)  # as `copy` does, without copying the pixels
     except (MemoryError, UnreadablePayload, TooManyPixels):
         raise
@@ -79,11 +100,46 @@ def _known_by_name(head: bytes) -> str:
     return f"The request is an image of the format {kind}, which is not read here: send JPEG or PNG{remedy}"
 
 
-def _decode_smaller(image: Image.Image, least_side: int) -> None:
-    """Let libjpeg make fewer pixels: its inverse cosine transform of a block of 8 × 8 can give 4 × 4, 2 × 2 or one."""
-    shorter = min(image.size)
-    if shorter >= 2 * least_side:
-        image.draft(image.mode, (image.width * least_side // shorter, image.height * least_side // shorter))
+def is_decoded_smaller(size: tuple[int, int], least_side: int | None) -> bool:
+    """Return whether a JPEG is decoded at a part of its size; a very long one is not, which `middle` crops."""
+    return least_side is not None and 2 * least_side <= min(size) and max(size) <= LONGEST * min(size)
+
+
+def _decode_smaller(image: Image.Image, least_side: int) -> int:
+    """Let libjpeg make fewer pixels: its inverse cosine transform of a block of 8 × 8 can give 4 × 4 or 2 × 2.
+
+    An eighth, one pixel of a block, is its mean: enlarged photographs then differed by 9/255 to 12/255.
+
+    Returns:
+        By how much each side is divided, and rounded up.
+    """
+    if not is_decoded_smaller(image.size, least_side):
+        return 1
+    width, shorter = image.width, min(image.size)
+    kept = max(least_side, shorter // 4)
+    drafted = image.draft(image.mode, (width * kept // shorter, image.height * kept // shorter))
+    return 1 if drafted is None else round(width / drafted[1][2])
+
+
+def _part(decoded: tuple[int, int], size: tuple[int, int], scale: int, orientation: int) -> DecodedPart:
+    """Return what an upright image is a part of.
+
+    Args:
+        decoded: its width and height.
+        size: those of the file, as it lies.
+        orientation: of EXIF, from 1 to 8: 2, 3, 6 and 7 bring the last column or row to the left, and 3, 4, 7 and 8 to
+            the top.
+    """
+    width, height = size[::-1] if orientation in (5, 6, 7, 8) else size
+    left = decoded[0] - width / scale if orientation in (2, 3, 6, 7) else 0
+    top = decoded[1] - height / scale if orientation in (3, 4, 7, 8) else 0
+    return DecodedPart(width, height, (left, top, left + width / scale, top + height / scale))
+
+
+def part_of(image: Image.Image) -> DecodedPart | None:
+    """Return what an image of `decode_image`, or its `as_rgb`, is a part of; None where its sides are exact."""
+    part = image.info.get(_PART)
+    return part if isinstance(part, DecodedPart) else None
 
 
 def as_rgb(image: Image.Image) -> Image.Image:

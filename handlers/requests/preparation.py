@@ -28,6 +28,9 @@ _OF_STEPS = ("do_", "rescale_offset", "keep_aspect_ratio", "size_divisor")
 _STEPS = {"do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_convert_rgb", "do_reduce_labels",
           "do_convert_annotations"}  # fmt: skip
 _OTHERWISE = ("Levit", "Perceiver", "PPLCNet", "TextNet")
+# How many times as many pixels a JPEG keeps that is decoded at a part of its size, as measured in
+# handlers/builtin/scaled_decode.py. `box` and `nearest` have none: their edges are sharp.
+_KEPT = {"bilinear": 2.5, "bicubic": 3, "lanczos": 3, "hamming": 3}
 _CONVNEXT_SQUASHES_FROM = 384  # pixels: transformers' ConvNextImageProcessor then crops nothing
 
 
@@ -66,6 +69,12 @@ class Preparation(NamedTuple):
     def longest_resized(self) -> int:
         """Pixels: the longer of the two sides that are set."""
         return max(self.resize) if isinstance(self.resize, tuple) else self.resize
+
+    @property
+    def least_side(self) -> int | None:
+        """Pixels of the shorter side of a JPEG that is decoded at a part of its size, or more; None: none is."""
+        kept = _KEPT.get(self.interpolation)
+        return None if kept is None else math.ceil(kept * self.longest_resized)
 
     @property
     def text(self) -> str:

@@ -25,7 +25,15 @@ from torch.nn.functional import interpolate
 
 from tsctl.handlers.builtin.torchvision_import import transforms  # registers torchvision's operators, too
 from tsctl.handlers.requests.gpu_copies import stacked
-from tsctl.handlers.requests.images import as_rgb, decode_image, middle, middle_of
+from tsctl.handlers.requests.images import (
+    DecodedPart,
+    as_rgb,
+    decode_image,
+    is_decoded_smaller,
+    middle,
+    middle_of,
+    part_of,
+)
 from tsctl.handlers.requests.preparation import IMAGENET, Preparation
 
 
@@ -76,12 +84,23 @@ def usual(how: Preparation) -> Callable[[Image.Image], torch.Tensor]:
     steps = [as_rgb] if isinstance(how.resize, tuple) else [as_rgb, middle]
     made: Callable[[Image.Image], torch.Tensor] = transforms.Compose([
         *steps,
-        transforms.Resize(how.resize, transforms.InterpolationMode(how.interpolation)),
+        partial(_resize, whole=transforms.Resize(how.resize, transforms.InterpolationMode(how.interpolation)), how=how),
         partial(_crop, how=how) if how.half_down else transforms.CenterCrop(how.crop),
         transforms.ToTensor(),
         transforms.Normalize(mean=list(how.mean), std=list(how.std)),
     ])  # fmt: skip
     return made
+
+
+def _resize(image: Image.Image, whole: Callable[[Image.Image], Image.Image], how: Preparation) -> Image.Image:
+    part = part_of(image)
+    return whole(image) if part is None else _resize_part(image, part, how)
+
+
+def _resize_part(image: Image.Image, part: DecodedPart, how: Preparation) -> Image.Image:
+    """Resize an image whose last row or column shows a part of a pixel, by the factor of its own size."""
+    height, width = how.resized(part.height, part.width)
+    return image.resize((width, height), Image.Resampling[how.interpolation.upper()], part.box)
 
 
 def _crop(image: Image.Image, how: Preparation) -> Image.Image:
@@ -114,7 +133,7 @@ def pixels_of(
     pixels = plain_pixels(encoded, admit, least_side, how)
     if pixels is not None:
         return pixels
-    return _cut(_bytes_of(as_rgb(decode_image(encoded, least_side=least_side, admit=admit))), how)
+    return _cut_image(as_rgb(decode_image(encoded, least_side=least_side, admit=admit)), how)
 
 
 def prepare(image: Image.Image, how: Preparation = IMAGENET) -> torch.Tensor:
@@ -126,7 +145,15 @@ def prepare(image: Image.Image, how: Preparation = IMAGENET) -> torch.Tensor:
     Returns:
         float32, shape (3, height, width), as the model expects: about -2.1 to 2.6 for ImageNet's usual ones.
     """
-    return normalised(_cut(_bytes_of(image), how), *factors(how))
+    return normalised(_cut_image(image, how), *factors(how))
+
+
+def _cut_image(image: Image.Image, how: Preparation) -> torch.Tensor:
+    """Do as `_cut` with an RGB image."""
+    part = part_of(image)
+    if part is None:
+        return _cut(_bytes_of(image), how)
+    return _cropped(_bytes_of(_resize_part(image, part, how)), how)
 
 
 def _bytes_of(image: Image.Image) -> torch.Tensor:
@@ -165,7 +192,7 @@ def _plain_size(encoded: bytes | bytearray, least_side: int | None) -> tuple[int
         return None
     try:
         with Image.open(io.BytesIO(encoded)) as image:
-            smaller = least_side is not None and min(image.size) >= 2 * least_side
+            smaller = is_decoded_smaller(image.size, least_side)
             if image.format != "JPEG" or image.mode != "RGB" or smaller:
                 return None
             return image.size if image.getexif().get(_ORIENTATION, _UPRIGHT) == _UPRIGHT else None
@@ -196,7 +223,11 @@ def _cut(pixels: torch.Tensor, how: Preparation) -> torch.Tensor:
     sides = how.resized(height, width)
     if sides != (height, width):
         pixels = _resized(pixels, sides, how.interpolation)
-    top, left = how.corner(*sides)
+    return _cropped(pixels, how)
+
+
+def _cropped(pixels: torch.Tensor, how: Preparation) -> torch.Tensor:
+    top, left = how.corner(pixels.shape[-2], pixels.shape[-1])
     return pixels[:, top : top + how.crop[0], left : left + how.crop[1]]
 
 

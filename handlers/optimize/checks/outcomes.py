@@ -18,7 +18,7 @@ from tsctl.handlers import wire
 from tsctl.handlers.optimize.int8.calibration import Scales
 
 VARIABLE = "OPTIMIZE_TRIALS_DIR"
-FORMAT = 3  # raised when checks are made differently, so that all are made again
+FORMAT = 4  # raised when checks are made differently, so that all are made again
 
 
 class KeptOutcomes(msgspec.Struct):

@@ -13,7 +13,7 @@ from torch import nn
 from tests.handlers.device import DEVICE, GPU_ID, ROUNDING, USUAL
 from tests.handlers.optimize.loading import answer, done, loaded
 from tests.handlers.optimize.nets import put_archive
-from tsctl.handlers.builtin import fast_images, scaled_decode
+from tsctl.handlers.builtin import fast_images
 from tsctl.handlers.builtin.base import BaseHandler
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.vision import VisionHandler, example_image
@@ -261,7 +261,12 @@ def test_scaled_decode_is_tried_on_a_larger_image_and_kept_for_large_ones(
     report = done(handler, "scaled_decode")["scaled_decode"]
 
     assert report.applied and 0 < (report.drift or 0) <= TOLERANCES["scaled_decode"]
-    assert isinstance(handler, VisionHandler) and handler.least_side == scaled_decode.least_side(IMAGENET)
+    assert isinstance(handler, VisionHandler) and handler.least_side == IMAGENET.least_side
+
+
+def test_scaled_decode_is_refused_for_a_filter_that_it_changes_too_much(model_dir: Path, entry: dict[str, str]) -> None:
+    with pytest.raises(HandlerError, match="images are resized by `box`, which smaller ones change too much"):
+        done(loaded(model_dir, entry, interpolation="box"), "scaled_decode")
 
 
 class Reading(ImageClassifier):

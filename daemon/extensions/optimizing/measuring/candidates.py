@@ -1,6 +1,7 @@
 """The candidates: sets of optimisations to try."""
 
 import io
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,9 +71,9 @@ def _all_of(names: Sequence[str], usual: Sequence[str]) -> frozenset[str]:
     return frozenset(names) - {NO_OPTIMIZATION} | (frozenset() if NO_OPTIMIZATION in names else frozenset(usual))
 
 
-def least_large_side(model_dir: Path, config: Mapping[str, Any]) -> int:
-    """Return the pixels of the shorter side from which `scaled_decode` reads a JPEG at a half: four times what the
-    model's images are resized to.
+def least_large_side(model_dir: Path, config: Mapping[str, Any]) -> float:
+    """Return the pixels of the shorter side from which `scaled_decode` reads a JPEG at a half; infinite where it never
+    does.
 
     Args:
         config: the model's model-config.yaml.
@@ -81,10 +82,10 @@ def least_large_side(model_dir: Path, config: Mapping[str, Any]) -> int:
         how = read_preparation(model_dir, config).how
     except HandlerError:  # of a handler that means something else by the names of these settings
         how = IMAGENET
-    return 4 * how.longest_resized
+    return math.inf if how.least_side is None else 2 * how.least_side
 
 
-def is_large_jpeg(body: bytes, least_side: int) -> bool:
+def is_large_jpeg(body: bytes, least_side: float) -> bool:
     """Return whether a body is a JPEG that `scaled_decode` would decode at a part of its size."""
     try:
         with Image.open(io.BytesIO(body), formats=["JPEG"]) as image:

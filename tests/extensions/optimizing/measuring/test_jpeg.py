@@ -1,6 +1,7 @@
 """A JPEG is large by the shorter side that its header tells."""
 
 import io
+import math
 from pathlib import Path
 
 import pytest
@@ -37,17 +38,19 @@ def test_large_is_the_shorter_side(progressive: bool) -> None:
 @pytest.mark.parametrize(
     ("config", "least"),
     [
-        pytest.param({}, 1024, id="as ImageNet's usual models"),
-        pytest.param({"resize": 128, "crop": 112}, 512, id="small images"),
-        pytest.param({"resize": [320, 300]}, 1280, id="the longer of two sides"),
-        pytest.param({"resize": "big"}, 1024, id="a setting of somebody else"),
+        pytest.param({}, 1280, id="as ImageNet's usual models"),
+        pytest.param({"resize": 128, "crop": 112}, 640, id="small images"),
+        pytest.param({"resize": [320, 300]}, 1600, id="the longer of two sides"),
+        pytest.param({"interpolation": "bicubic"}, 1536, id="a wider filter"),
+        pytest.param({"interpolation": "box"}, math.inf, id="a filter that allows none"),
+        pytest.param({"resize": "big"}, 1280, id="a setting of somebody else"),
     ],
 )
-def test_what_is_large_follows_the_models_resize(tmp_path: Path, config: dict[str, object], least: int) -> None:
+def test_what_is_large_follows_the_models_resize(tmp_path: Path, config: dict[str, object], least: float) -> None:
     assert least_large_side(tmp_path, config) == least
 
 
 def test_what_is_large_follows_the_files_beside_the_model(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"pretrained_cfg": {"input_size": [3, 448, 448], "crop_pct": 0.875}}')
 
-    assert least_large_side(tmp_path, {}) == 2048
+    assert least_large_side(tmp_path, {}) == 3072, "timm's usual filter is bicubic"
