@@ -31,6 +31,9 @@ _OTHERWISE = ("Levit", "Perceiver", "PPLCNet", "TextNet")
 # How many times as many pixels a JPEG keeps that is decoded at a part of its size, as measured in
 # handlers/builtin/scaled_decode.py. `box` and `nearest` have none: their edges are sharp.
 _KEPT = {"bilinear": 2.5, "bicubic": 3, "lanczos": 3, "hamming": 3}
+# Of old files of Hugging Face's, whose `size` is a number: whose processors take it for the shorter side, and for both.
+_OF_SHORTER_SIDE = {"Bit", "ChineseCLIP", "CLIP", "ConvNext", "MobileNetV1", "MobileNetV2", "PoolFormer"}
+_OF_SQUARE = {"Beit", "DeiT", "EfficientNet", "Pvt", "ViT"}
 _CONVNEXT_SQUASHES_FROM = 384  # pixels: transformers' ConvNextImageProcessor then crops nothing
 
 
@@ -294,8 +297,7 @@ def _transformers(document: Mapping[str, Any]) -> dict[str, Any]:
     if not document.keys() & {"image_mean", "image_std", "do_resize", "crop_size"}:
         return {}
     further = [f"`{name}`" for name in document if name.startswith(_OF_STEPS) and name not in _STEPS and document[name]]
-    kinds = (document.get(f"{name}_type") for name in ("image_processor", "feature_extractor"))
-    further += [kind for kind in kinds if isinstance(kind, str) and kind.startswith(_OTHERWISE)]
+    further += [kind for kind in _kinds(document) if kind.startswith(_OTHERWISE)]
     if further:
         why = f"its {further[0]} is not done here (a subclass with an `image_processing` of its own may)"
         return dict.fromkeys(_SETTINGS, _Unknown(why))
@@ -323,9 +325,26 @@ def _transformers(document: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _kinds(document: Mapping[str, Any]) -> list[str]:
+    """Return the names of classes in Hugging Face's file; older files call the processor a feature extractor."""
+    kinds = (document.get(f"{name}_type") for name in ("image_processor", "feature_extractor"))
+    return [kind for kind in kinds if isinstance(kind, str)]
+
+
+def _size(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `size` of Hugging Face's file, by the names of sides; none where nothing says which sides are meant."""
+    size = document.get("size")
+    names = {kind.partition("ImageProcessor")[0].partition("FeatureExtractor")[0] for kind in _kinds(document)}
+    if not _is_side(size) or not names:
+        return _section(document, "size")
+    if names <= _OF_SHORTER_SIDE:
+        return {"shortest_edge": size}
+    return {"height": size, "width": size} if names <= _OF_SQUARE else {}
+
+
 def _sizes(document: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return what Hugging Face's file resizes to, and crops to."""
-    size = _section(document, "size")
+    size = _size(document)
     shorter: Any = size.get("shortest_edge")
     crops, crop = document.get("do_center_crop"), document.get("crop_size")
     part = document.get("crop_pct")

@@ -128,6 +128,16 @@ def test_what_is_not_known_of_timms_file_is_refused(given: str, tmp_path: Path) 
             ((0.5,) * 3, (0.25,) * 3, (384, 384), (384, 384), "bicubic"),
             id="EfficientNet, which divides twice",
         ),
+        pytest.param(
+            VIT | {"size": 224, "image_processor_type": "ViTImageProcessor"},
+            ((0.5,) * 3, (0.5,) * 3, (224, 224), (224, 224), "bicubic"),
+            id="an old file, whose number is of both sides",
+        ),
+        pytest.param(
+            VIT | {"size": 224, "crop_pct": 0.875, "feature_extractor_type": "ConvNextFeatureExtractor"},
+            ((0.5,) * 3, (0.5,) * 3, 256, (224, 224), "bicubic"),
+            id="an old file, whose number is of the shorter side",
+        ),
     ],
 )
 def test_hugging_faces_file_is_read(tmp_path: Path, document: dict[str, Any], expected: tuple[Any, ...]) -> None:
