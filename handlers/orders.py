@@ -7,12 +7,9 @@ The socket is a SOCK_SEQPACKET, which keeps message boundaries. The new process'
 worker (wire.py), and a SOCK_SEQPACKET for a template.
 """
 
-from collections.abc import Mapping
-
 import msgspec
 
 from tsctl.handlers import wire
-from tsctl.handlers.kept_memory import malloc_variables
 from tsctl.handlers.texts.encodable import packed
 
 LARGEST = 128 * 1024  # bytes of a packet; by default the kernel takes about 200 KiB (socket(7), wmem_default)
@@ -21,11 +18,6 @@ MARK = "TSWORKER_OF"  # in the environment of workers and templates: the daemon'
 
 # The variables that libraries read when loaded: how many threads one operation may use.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-
-
-def library_variables(environment: Mapping[str, str], threads: int) -> dict[str, str]:
-    """Return what a worker's libraries read when they are loaded: its number of threads, and how malloc behaves."""
-    return dict.fromkeys(THREAD_VARIABLES, str(threads)) | malloc_variables(environment)
 
 
 class Fork(msgspec.Struct, array_like=True, tag=1):

@@ -18,9 +18,8 @@ import msgspec
 
 from tsctl.handlers import wire
 from tsctl.handlers.gpu_memory import HeldMemory
-from tsctl.handlers.kept_memory import give_memory_back
 from tsctl.handlers.names import COMPILE, ONNX_RUNTIME, split_handler
-from tsctl.handlers.own_process import die_with, enter_group, log_to_output, step_back_if_asked
+from tsctl.handlers.own_process import die_with, enter_group, give_memory_back, log_to_output, step_back_if_asked
 from tsctl.handlers.process.connection import DaemonConnection, Disconnected, take_over
 from tsctl.handlers.process.forking import start_apart
 from tsctl.handlers.process.schedule import alone

@@ -80,20 +80,20 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "daemon.workers": (
         "daemon.workers", "daemon.setting_values", "handlers.credit", "handlers.frame_reader", "handlers.names",
-        "handlers.orders", "handlers.compiling", "handlers.tensor_heads", "handlers.texts.signals",
+        "handlers.orders", "handlers.own_process", "handlers.compiling", "handlers.tensor_heads",
+        "handlers.texts.signals",
         "handlers.wire",
     ),
     "handlers": ("handlers",),
     "handlers.builtin": (
-        "handlers.builtin", "handlers.envelopes.openai_wording", "handlers.kept_memory",
-        "handlers.own_process", "handlers.names", "handlers.requests", "handlers.sdk", "handlers.wire",
+        "handlers.builtin", "handlers.envelopes.openai_wording", "handlers.own_process",
+        "handlers.names", "handlers.requests", "handlers.sdk", "handlers.wire",
     ),
     "handlers.credit": ("handlers.wire",),
     "handlers.envelopes": (
         "handlers.envelopes", "handlers.requests", "handlers.sdk", "handlers.tensors.datatypes",
     ),
     "handlers.frame_reader": ("handlers.wire",),
-    "handlers.kept_memory": (),
     "handlers.own_process": (),
     "handlers.names": (),
     "handlers.optimize": (
@@ -104,10 +104,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "handlers.optimize.compiler": (),
     "handlers.optimize.checks.archive": (),
     "handlers.optimize.checks.processor": (),
-    "handlers.orders": ("handlers.kept_memory", "handlers.texts", "handlers.wire"),
+    "handlers.orders": ("handlers.texts", "handlers.wire"),
     "handlers.process": (
         "handlers.process", "handlers.compiling", "handlers.credit", "handlers.frame_reader", "handlers.own_process",
-        "handlers.kept_memory", "handlers.orders",
+        "handlers.orders",
         "handlers.requests", "handlers.runtime", "handlers.sdk", "handlers.texts.signals", "handlers.wire",
     ),
     "handlers.ray": (
@@ -236,7 +236,6 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "handlers.optimize.compiler": (),
     "handlers.optimize.checks.archive": (),
     "handlers.optimize.checks.processor": (),
-    "handlers.kept_memory": (),
     "handlers.orders": ("msgspec",),
     "handlers.own_process": (),
     "handlers.ray.messages": ("msgspec",),

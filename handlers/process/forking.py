@@ -19,8 +19,7 @@ import time
 from collections.abc import Callable, Collection
 from functools import partial
 
-from tsctl.handlers.kept_memory import give_memory_back
-from tsctl.handlers.own_process import die_with
+from tsctl.handlers.own_process import die_with, give_memory_back
 from tsctl.handlers.process.threads import set_threads
 
 PIPE_BYTES = 65536

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from tsctl.handlers.kept_memory import malloc_variables
+from tsctl.handlers.own_process import malloc_variables
 
 FAULTS = """
 import json, resource
 import numpy
-from tsctl.handlers.kept_memory import give_memory_back
+from tsctl.handlers.own_process import give_memory_back
 
 def faults_of_a_batch():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

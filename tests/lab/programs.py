@@ -151,7 +151,7 @@ COMPARISONS = {
     ),
     "heap": _lab(
         "page faults, CPU time and memory of real models' batches with malloc set as in workers, and otherwise: "
-        "handlers/kept_memory.py has the table; half an hour. minilm pitch",
+        "handlers/own_process.py has the table; half an hour. minilm pitch",
         "real.heap",
     ),
     "conformance": Program(

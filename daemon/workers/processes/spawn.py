@@ -29,7 +29,8 @@ from tsctl.daemon.core.machine.cgroups import own_directory
 from tsctl.daemon.core.machine.processes import start_of
 from tsctl.daemon.workers.cores import seen_by
 from tsctl.handlers import wire
-from tsctl.handlers.orders import MARK, Order, library_variables
+from tsctl.handlers.orders import MARK, THREAD_VARIABLES, Order
+from tsctl.handlers.own_process import malloc_variables
 
 if TYPE_CHECKING:
     from tsctl.daemon.workers.engine import WorkerSpec
@@ -48,7 +49,8 @@ def worker_environment(environment: Mapping[str, str], threads: int) -> dict[str
     CUDA counts GPUs as the daemon does, in the order of the PCI bus; by itself it puts the fastest first.
     """
     kept = {name: value for name, value in environment.items() if not name.startswith("TSCTL_")}
-    return kept | library_variables(kept, threads) | {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    variables = dict.fromkeys(THREAD_VARIABLES, str(threads)) | malloc_variables(kept)
+    return kept | variables | {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
 def load_of(spec: "WorkerSpec", group: str = "") -> wire.Load:

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from PIL import Image
 
-from tsctl.handlers.kept_memory import give_memory_back
+from tsctl.handlers.own_process import give_memory_back
 
 _changed = threading.Condition()
 _held = 0  # pixels, by all threads of this process

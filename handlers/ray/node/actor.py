@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tsctl.handlers import wire
-from tsctl.handlers.orders import library_variables
+from tsctl.handlers.orders import THREAD_VARIABLES
+from tsctl.handlers.own_process import malloc_variables
 from tsctl.handlers.ray.frames import LOAD, FrameOrder, batch_of, tag_of
 from tsctl.handlers.ray.node.model_files import Copies, cache_dir
 from tsctl.handlers.ray.node.process import NodeProcess, ProcessNews
@@ -97,7 +98,7 @@ class WorkerActor:
         """Start the worker's process; return its pid."""
         assert self._directory is not None
         environment = {name: value for name, value in os.environ.items() if not name.startswith("TSCTL_")}
-        environment |= variables | library_variables(environment, threads)
+        environment |= variables | dict.fromkeys(THREAD_VARIABLES, str(threads)) | malloc_variables(environment)
         self._process = NodeProcess(self._directory, environment, self._changed.set)
         await self._process.connect()
         return self._process.pid

@@ -17,7 +17,7 @@ from typing import Any
 
 from tests.lab.real import models, packages
 from tests.places import ROOT
-from tsctl.handlers.kept_memory import give_memory_back, malloc_variables
+from tsctl.handlers.own_process import give_memory_back, malloc_variables
 
 NAMES = ("minilm", "photographs", "pitch", "speakers")
 SIZES = ((1, 1), (8, 8), (32, 32), (1, 32))
