@@ -2,11 +2,11 @@
 
 Freed memory: malloc keeps all of it between batches, and none while the worker is idle. By default glibc maps each
 block of over 32 MiB anew, and returns the end of its heap; the kernel then zeroes page after page. With the settings
-here no block is mapped, and nothing returned, because of its size: what a worker holds is the
-peak of its model's own batches. Nor is there a cache of small blocks for each thread (tcache): torch aligns tensors,
-which leaves splinters between them; that cache holds these, and the hole between two of them is too short for the
-tensor that was freed there. With it two tensors in turns took a heap of 4 to 5 times their size, and two of 1.5 GiB
-12.4 GiB; without it of their size (tests/handlers/test_memory.py). Its price is 2 % of a model of 40 tiny operations.
+here no block is mapped, and nothing returned, because of its size: what a worker holds is the peak of its model's own
+batches. Nor is there a cache of small blocks for each thread (tcache): torch aligns tensors, which leaves splinters
+between them; that cache holds these, and the hole between two of them is too short for the tensor that was freed there.
+With the cache two tensors in turns took a heap of 4 to 5 times their size, and two of 1.5 GiB 12.4 GiB; without it of
+their size (tests/handlers/test_memory.py). Doing without it costs 2 % of a model of 40 tiny operations.
 
 `python -m tests.lab heap` (one thread): page faults of a batch, CPU ms of a request, peak in MiB.
 

@@ -17,7 +17,7 @@ _BRANDS = {
     b"avis": "AVIF",
 }
 _PART = "part"  # the key of an image's `info`; a PNG may have a text of that name
-_ORIENTATION = 0x0112  # the tag of EXIF
+ORIENTATION, UPRIGHT = 0x0112, 1  # the tag of EXIF, and its value where nothing is turned
 
 
 class DecodedPart(NamedTuple):
@@ -72,7 +72,7 @@ def decode_image(
             image.load()
             # Read now and then dropped: `exif_transpose` would rewrite the tags, and fails where a camera wrote one
             # with the wrong type.
-            orientation = image.getexif().get(_ORIENTATION, 1)
+            orientation = image.getexif().get(ORIENTATION, UPRIGHT)
             for key in ("exif", "Raw profile type exif"):
                 image.info.pop(key, None)
             ImageOps.exif_transpose(image, in_place=True)

@@ -69,15 +69,11 @@ class Preparation(NamedTuple):
         return rounded((height - self.crop[0]) / 2), rounded((width - self.crop[1]) / 2)
 
     @property
-    def longest_resized(self) -> int:
-        """Pixels: the longer of the two sides that are set."""
-        return max(self.resize) if isinstance(self.resize, tuple) else self.resize
-
-    @property
     def least_side(self) -> int | None:
         """Pixels of the shorter side of a JPEG that is decoded at a part of its size, or more; None: none is."""
         kept = _KEPT.get(self.interpolation)
-        return None if kept is None else math.ceil(kept * self.longest_resized)
+        longest = max(self.resize) if isinstance(self.resize, tuple) else self.resize
+        return None if kept is None else math.ceil(kept * longest)
 
     @property
     def text(self) -> str:

@@ -42,7 +42,8 @@ class Parameters:
     """
 
     def __init__(self, request: Request) -> None:
-        self._values: dict[str, Any] = dict(pairs := request.query_pairs)
+        pairs = request.query_pairs
+        self._values: dict[str, Any] = dict(pairs)
         for name, count in Counter(name for name, _ in pairs).items():
             if count > 1:
                 raise BadRequest(f"The parameter {name[:_SHOWN]} is given {count} times; give it once.")

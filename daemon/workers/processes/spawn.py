@@ -44,7 +44,7 @@ def base_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def worker_environment(environment: Mapping[str, str], threads: int) -> dict[str, str]:
-    """Return a worker's environment: ours, without the daemon's own settings, with those of libraries.
+    """Return a worker's environment: ours, without the daemon's own settings, with the threads' and malloc's.
 
     CUDA counts GPUs as the daemon does, in the order of the PCI bus; by itself it puts the fastest first.
     """

@@ -26,6 +26,8 @@ from torch.nn.functional import interpolate
 from tsctl.handlers.builtin.torchvision_import import transforms  # registers torchvision's operators, too
 from tsctl.handlers.requests.gpu_copies import stacked
 from tsctl.handlers.requests.images import (
+    ORIENTATION,
+    UPRIGHT,
     DecodedPart,
     as_rgb,
     decode_image,
@@ -71,7 +73,6 @@ class Staging:
 
 
 _JPEG = b"\xff\xd8\xff"  # how one begins
-_ORIENTATION, _UPRIGHT = 0x0112, 1  # the tag of EXIF
 # The operator itself: torchvision 0.29 has the function around it warn, each time, that TorchCodec will take its place.
 decode_jpeg: Callable[..., torch.Tensor] | None = getattr(torch.ops.image, "decode_jpeg", None)
 _RGB = 3  # torchvision's ImageReadMode.RGB
@@ -195,7 +196,7 @@ def _plain_size(encoded: bytes | bytearray, least_side: int | None) -> tuple[int
             smaller = is_decoded_smaller(image.size, least_side)
             if image.format != "JPEG" or image.mode != "RGB" or smaller:
                 return None
-            return image.size if image.getexif().get(_ORIENTATION, _UPRIGHT) == _UPRIGHT else None
+            return image.size if image.getexif().get(ORIENTATION, UPRIGHT) == UPRIGHT else None
     except Exception:  # noqa: BLE001 - damaged files make Pillow raise anything; its own way tells what
         return None
 

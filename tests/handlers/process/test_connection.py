@@ -67,23 +67,17 @@ def test_who_waits_is_idle_once_and_not_again_too_soon(
     assert all(later - earlier >= 0.1 for earlier, later in pairwise(idle))
 
 
-def test_who_gets_one_message_after_the_other_is_never_idle(pair: tuple[socket.socket, socket.socket]) -> None:
-    ours, theirs = pair
-    idle: list[None] = []
-    connection = DaemonConnection(theirs, lambda: idle.append(None))
-    for count in range(5):
-        ours.sendall(wire.encode(wire.Threads(count)))
-
-    received = [connection.receive() for _ in range(5)]
-
-    assert received == [wire.Threads(count) for count in range(5)]
-    assert idle == []
-
-
-def test_who_never_waits_counts_as_idle_all_the_same_after_a_long_time(
-    pair: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("seldom", "times"),
+    [
+        pytest.param(module.SELDOM, 0, id="it is not idle"),
+        pytest.param(0.0, 5, id="after a long time it counts as idle all the same"),
+    ],
+)
+def test_who_gets_one_message_after_the_other_never_waits(
+    seldom: float, times: int, pair: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "SELDOM", 0.0)
+    monkeypatch.setattr(module, "SELDOM", seldom)
     ours, theirs = pair
     idle: list[None] = []
     connection = DaemonConnection(theirs, lambda: idle.append(None))
@@ -93,7 +87,7 @@ def test_who_never_waits_counts_as_idle_all_the_same_after_a_long_time(
     received = [connection.receive() for _ in range(5)]
 
     assert received == [wire.Threads(count) for count in range(5)]
-    assert len(idle) == 5
+    assert len(idle) == times
 
 
 def test_a_burst_after_a_long_rest_is_not_held_up(
