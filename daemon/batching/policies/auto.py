@@ -141,6 +141,8 @@ class Auto:
         if count == 1:
             return Send(count, reason)
         traffic = self._traffic
+        if reason == "full" and facts.idle + traffic.busy < 2 and not traffic.callers.strangers:
+            count = min(count, self._best.even(max(waiting, traffic.callers.regulars)))
         if facts.idle > 1:
             over = facts.idle
             if traffic.times.spread:

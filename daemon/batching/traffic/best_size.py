@@ -19,7 +19,8 @@ of its kind, and no luckiest of many.
 Where enough wait, another size is tried: one request, or a size near the present one, until it is known whether it is
 cheaper. Tries take at most `SHARE` of the workers' time, and as much as `CREDIT` batches at first; of a known size only
 what it is dearer than the commonest one counts. The next try waits for the last one, whose cost is not known before:
-four workers had each a batch that took four times as long, and all requests waited for them.
+four workers had each a batch that took four times as long, and all requests waited for them. Where fewer wait than the
+present size, as where the clients are served in halves, one request is tried all the same, seldom.
 """
 
 import math
@@ -35,6 +36,7 @@ LOST: Final = 64  # batches after which a try is not waited for: its worker died
 FULL: Final = 4  # batches as large as a limit that rises, or a share of clients, after which it is doubled, …
 PAYS: Final = 0.98  # … if a request of theirs costs no more of one in batches of the limit before
 COLD: Final = 8  # batches at first: memory is new, and caches are empty
+SLOW: Final = 0.5  # seconds of a batch that count as one more, for the next try: of long ones few come in a minute
 OVERHEAD: Final = 0.0002  # seconds
 MOMENT: Final = 0.02  # seconds in which whatever slows down one batch slows down the next ones, too
 FEW: Final = 1.5  # batches: a size with less weight is not known …
@@ -50,7 +52,7 @@ MANY: Final = 128.0  # batches: more are not counted, and a size is tried no mor
 FORGETTING: Final = 0.9995  # of the weight of one size, at each batch of another
 CLIP: Final = 4.0  # times the pace: a page fault, a garbage collection
 PACE: Final = 0.05  # of the pace that the latest batch decides
-ALONE: Final = 0.02  # of the cost: what batches of one may cost more, since their answers come sooner
+ALONE: Final = 0.02  # of the cost: what batches of one may cost more than those of two, and twice that than larger ones
 WORTH_IT: Final = 0.02  # of the cost: for less no larger size is taken; a smaller one answers sooner
 DEARER: Final = 0.1  # of the cost of the present size: beyond one that is surely so much dearer none is tried
 SURE: Final = 3.0  # times the doubt of the difference: many sizes are compared, and one of them is always the luckiest
@@ -173,7 +175,9 @@ class BestSize:
         waiting = min(waiting, self.share)
         early = self._tried < self._credit
         least = LOST if self._out else AT_FIRST if early else EVERY
-        due = idle < 2 and waiting >= min(self._usual, self.share) and self._since >= least
+        if waiting < min(self._usual, self.share):  # while that goes on, one request alone is tried all the same
+            least, waiting = max(least, LOST), min(waiting - 1, 1)
+        due = idle < 2 and waiting > 0 and self._since >= least
         if due and (early or self._tried < self._credit + SHARE * self._busy):  # seldom
             self._probe = self._wanted(waiting)
             if not self._probe:
@@ -194,13 +198,13 @@ class BestSize:
             seconds: in the worker; more than 0.0.
         """
         if self.resting or self._cold:
-            self._cold = max(0, self._cold - 1)
+            self._cold = max(0, self._cold - 1 - (seconds > SLOW))
             return
         pace, count = (seconds + OVERHEAD) / count, rounded(count)
         self._busy += seconds
         tried = count == self._out
-        if tried:
-            self._out = 0
+        self._out = 0 if tried else self._out
+        self._since += 0 if tried or self._out else int(seconds / SLOW)
         known = self._costs.get(count)
         if known is None:
             known = self._costs[count] = SizeCost()
@@ -240,6 +244,16 @@ class BestSize:
         if self._rising and count >= rounded(self._full_size):
             self._rise(count)
 
+    def even(self, clients: int) -> int:
+        """Return half of the clients who are more than one batch and less than two; the limit where that is cheaper.
+
+        Eight clients in batches of six leave two behind each time, who wait for two batches: four and four do not.
+        """
+        size = self.size
+        share = -(-clients // 2) if size < clients < 2 * size else size
+        each, now = self._costs.get(rounded(share)), self._costs.get(rounded(size))
+        return share if each and now and PAYS * each.cost <= now.cost else size
+
     @property
     def trying(self) -> bool:
         """Return whether the latest answer of `next` is a try, and was not sent yet."""
@@ -269,9 +283,9 @@ class BestSize:
         """Return the size of most batches: that of the limit, or the largest that came about."""
         return self.size if self.size in known else max(known, default=0)
 
-    def _better(self, size: int, cost: float) -> float:
+    def _better(self, size: int, cost: float, other: int) -> float:
         """Return a cost with the preference of batches of one: to them, and from them, or the limit would wander."""
-        return cost * (1.0 - ALONE) if size == 1 else cost
+        return cost * (1.0 - ALONE * min(other - 1, 2)) if size == 1 else cost
 
     def _doubt(self, one: SizeCost, other: SizeCost) -> float:
         """Return the uncertainty of the difference of two costs: a standard deviation."""
@@ -330,13 +344,13 @@ class BestSize:
             each, spans, own = known[size], self._spans(known[size]), self._variance(known[size])
             if size != present and self._weight(each) >= ENOUGH_TO_CHOOSE:
                 if size > present:
-                    beside, doubt = self._better(present, now.cost), self._doubt(each, now)
+                    beside, doubt = self._better(present, now.cost, size), self._doubt(each, now)
                     margin = WORTH_IT * now.cost
                 else:
                     beside, doubt = cost / total, math.sqrt(variance / (total * total) + own)
                     margin = 0.0
                 margin += doubt if size == 1 else SURE * doubt
-                gain = beside - self._better(size, each.cost) - margin
+                gain = beside - self._better(size, each.cost, present) - margin
                 if gain > most and (size < present or self.size < self.most):
                     best, most = size, gain
             if size <= present:
@@ -358,7 +372,7 @@ class BestSize:
         """Return whether more batches of a size would hardly show that it pays."""
         now, weight = self._costs[present], self._weight(each)
         doubt = self._doubt(each, now)
-        gain = self._better(present, now.cost) - self._better(size, each.cost)
+        gain = self._better(present, now.cost, size) - self._better(size, each.cost, present)
         if weight >= ENOUGH and gain + doubt / 2 < WORTH_IT * now.cost:
             each.judged = present
         elif gain - doubt / 2 > WORTH_IT * now.cost:

@@ -180,6 +180,37 @@ def test_where_few_wait_large_batches_stay_that_are_cheaper_by_what_larger_ones_
     assert workers.best.size == 8
 
 
+def test_ones_are_found_where_batches_that_wait_are_smaller_than_those_before() -> None:
+    workers = Workers(CURVES["a batch is slower for each request"][0], 8, waiting=8)
+    workers.run(COLD + EVERY)
+    assert workers.best.size == 8
+
+    workers.waiting = 4  # half of the clients have come to ask while the others wait for their answers
+    workers.run(10 * LOST)
+
+    assert workers.best.size == 1
+
+
+def test_of_batches_that_take_seconds_few_are_needed_to_find_that_ones_are_cheaper() -> None:
+    def batches(seconds: float) -> int:
+        workers, number = Workers(lambda n: seconds * (n if n == 1 else 1.1 * n), 8, waiting=8), 0
+        while workers.best.size > 1:
+            number += 1
+            workers.run(1)
+        return number
+
+    assert batches(0.7) < 2 * EVERY < 3 * EVERY <= batches(0.025)
+
+
+def test_clients_of_more_than_one_batch_and_less_than_two_are_halved_where_that_costs_as_little() -> None:
+    best = BestSize(6, BatchTimes())
+    for size in (6, 4) * 50 + (5,) * 3:
+        best.returned(size, size * {4: 0.101, 5: 0.104, 6: 0.1}[size])
+
+    assert best.size == 6
+    assert [best.even(clients) for clients in (1, 6, 8, 10, 12, 16)] == [6, 6, 4, 6, 6, 6]
+
+
 def test_a_first_limit_waits_for_batches_that_reach_it() -> None:
     workers = Workers(lambda n: 0.02 + 0.004 * n, 32, waiting=7, first=8)
 

@@ -52,6 +52,17 @@ def test_clients_of_several_workers_are_served_so_after_a_few_hundred_requests(w
     assert soon.throughput >= NEAR_ENOUGH * best
 
 
+def test_no_client_waits_for_two_batches_where_half_of_them_are_a_batch_that_costs_as_little() -> None:
+    case, load = Case(6, 1, 1.0, 8), Closed(8)  # 10 + 3 n + 0.4 n²
+    world = World(case.model, partial(Auto, first=FIRST), seed=3)
+    load.start(world)
+
+    measured = world.run(3600).settled(1 / 2)
+
+    assert world.traffic.most == 6
+    assert measured.percentile(99) < 1.1 * case.run(constant(4, 4), load, 900, 4).percentile(99)
+
+
 @pytest.mark.heavy
 def test_clients_that_workers_cannot_share_evenly_are_answered_at_the_rate_of_the_best_size() -> None:
     result = measure(Case(1, 4, 4.0, 9), seeds=(1,))  # 6 + 24 n
