@@ -20,9 +20,11 @@ from tests.lab.real.models import MODELS
 NAMES = ("minilm", "photographs", "pitch", "words", "speakers")
 SECTION = "real models"
 CLIENTS = (1, 8, 32, 128)
-LEARNING = 100  # batches of several requests, at least, …
+LEARNING = 400  # batches of several requests, at least: whole batches and halves are compared in spans of 48, …
 LEAST_LEARNING, MOST_LEARNING = 15.0, 180.0  # … and seconds: in a second of tiny batches little can be told
 SIZES = (1, 2, 4, 8, 16, 32)
+BATCHES = 3  # as large as they can be, in each measurement at least: at its ends all clients come and go at once
+LONGEST = 25.0  # seconds of a measurement; after 30 the load generator counts a request as lost
 NEAR_ENOUGH, NEVER_BELOW = 0.90, 0.97  # of the best constant size, and of batches of one
 _TITLES = {
     "minilm": "MiniLM, texts of 3 to 150 words", "photographs": "EfficientNet-Lite0", "pitch": "torchcrepe",
@@ -64,7 +66,7 @@ class Bench:
     """A daemon with one model, registered as `auto` and as `constant`."""
 
     def __init__(self, served: Served, name: str, seconds: float) -> None:
-        self._served, self._seconds = served, seconds
+        self._served, self._least, self._seconds = served, seconds, seconds
         model, folder = MODELS[name], served.folder / f"bar-{name}"
         folder.mkdir()
         arguments = model.serve(served, folder)
@@ -98,15 +100,19 @@ class Bench:
     def _executed(self, name: str) -> int:
         return sum(int(size) * count for size, count in self._batching(name)["sizes"].items())
 
+    def _several(self) -> int:
+        return sum(count for size, count in self._batching("auto")["sizes"].items() if size != "1")
+
     def learn(self, clients: int) -> None:
         """Let `auto` learn: from single requests little, from many batches what they cost, in which it tries others."""
-        began = time.monotonic()
+        began, before, self._seconds = time.monotonic(), self._several(), LEAST_LEARNING
         while True:
-            self.pace(clients)
-            sizes, passed = self._batching("auto")["sizes"], time.monotonic() - began
-            several = sum(count for size, count in sizes.items() if size != "1")
-            if clients == 1 or passed > MOST_LEARNING or (passed > LEAST_LEARNING and several >= LEARNING):
+            batches = BATCHES * min(clients, SIZES[-1]) / self.pace(clients).rate
+            self._seconds = min(LONGEST, max(LEAST_LEARNING, batches))
+            passed, several = time.monotonic() - began, self._several() - before
+            if clients == 1 or passed > MOST_LEARNING or several >= LEARNING:
                 break
+        self._seconds = min(LONGEST, max(self._least, batches))
 
     def cell(self, name: str, clients: int, rounds: int) -> Cell:
         self.learn(clients)
