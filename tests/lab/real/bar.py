@@ -1,8 +1,9 @@
 """`python -m tests.lab real --bar [MODEL …]`: real models under `auto` without a flag, beside each constant batch size.
 
 A model is registered twice: one registration keeps what `auto` learns, the other one gets the constant sizes. The best
-of these is found by search, then measured again in turns with `auto` and with batches of one. The processor time of a
-request is steadier than the rate: it is the daemon's and its workers', and no other program's.
+of these is found by search, then measured again in turns with `auto` and with batches of one; where that misses the
+bar, in three times as many turns, all of which count: Resemblyzer in ones took 65 to 175 ms of the processor within two
+minutes. The processor time of a request is the daemon's and its workers', and no other program's.
 """
 
 import statistics
@@ -121,12 +122,17 @@ class Bench:
         best = max(sizes, key=lambda size: found[size].rate)
         paces: dict[int | None, list[Pace]] = {None: [], best: [], 1: []}
         # A lone client is served in ones either way: all that differs is what else the machine did in these seconds.
-        for _ in range(rounds if clients > 1 else 3 * rounds):
-            for size, measured in paces.items():
-                measured.append(self.pace(clients, size))
-        batching = self._batching("auto")
-        chosen = batching["learned"]["bestSize"] or batching["batchSize"]
-        return Cell(name, clients, _median(paces[None]), best, _median(paces[best]), _median(paces[1]), chosen)
+        turns = rounds if clients > 1 else 3 * rounds
+        for further in (turns, 2 * turns):
+            for _ in range(further):
+                for size, measured in paces.items():
+                    measured.append(self.pace(clients, size))
+            batching = self._batching("auto")
+            chosen = batching["learned"]["bestSize"] or batching["batchSize"]
+            cell = Cell(name, clients, _median(paces[None]), best, _median(paces[best]), _median(paces[1]), chosen)
+            if cell.passes:
+                break
+        return cell
 
     def close(self) -> None:
         for each in ("auto", "constant"):
