@@ -52,7 +52,7 @@ MANY: Final = 128.0  # batches: more are not counted, and a size is tried no mor
 FORGETTING: Final = 0.9995  # of the weight of one size, at each batch of another
 CLIP: Final = 4.0  # times the pace: a page fault, a garbage collection
 PACE: Final = 0.05  # of the pace that the latest batch decides
-ALONE: Final = 0.02  # of the cost: what batches of one may cost more than those of two, and twice that than larger ones
+ALONE: Final = 0.02  # of the cost: what a batch of one may cost more than one of two; twice that beside a larger one
 WORTH_IT: Final = 0.02  # of the cost: for less no larger size is taken; a smaller one answers sooner
 DEARER: Final = 0.1  # of the cost of the present size: beyond one that is surely so much dearer none is tried
 SURE: Final = 3.0  # times the doubt of the difference: many sizes are compared, and one of them is always the luckiest
@@ -203,8 +203,10 @@ class BestSize:
         pace, count = (seconds + OVERHEAD) / count, rounded(count)
         self._busy += seconds
         tried = count == self._out
-        self._out = 0 if tried else self._out
-        self._since += 0 if tried or self._out else int(seconds / SLOW)
+        if tried:
+            self._out = 0
+        elif not self._out:
+            self._since += int(seconds / SLOW)
         known = self._costs.get(count)
         if known is None:
             known = self._costs[count] = SizeCost()
@@ -245,9 +247,10 @@ class BestSize:
             self._rise(count)
 
     def even(self, clients: int) -> int:
-        """Return half of the clients who are more than one batch and less than two; the limit where that is cheaper.
+        """Return the size for known clients: half of them if they fill one batch but not two, and it costs as little.
 
         Eight clients in batches of six leave two behind each time, who wait for two batches: four and four do not.
+        All other numbers of clients get the limit.
         """
         size = self.size
         share = -(-clients // 2) if size < clients < 2 * size else size
